@@ -1,0 +1,3 @@
+//! The cost of an update beside its floors.
+
+fn main() {}
