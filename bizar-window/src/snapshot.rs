@@ -1,0 +1,187 @@
+//! A session as a document, and back.
+//!
+//! The stored form is lists and numbers, oldest first; nothing of the layout in memory shows.
+//! Whatever does not fit is an error: a snapshot comes from a file that anyone may have written.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use crate::{
+    Key, Mode, Pending, Rule, Rules, Session, Verdict,
+    cycle::Cycle,
+    family::{Families, Family},
+    polls::{Poll, Polls},
+    progress::Progress,
+    repetition::Repetition,
+    ring::{Entry, Ring},
+    session::Memory,
+};
+
+/// The version of the stored form.
+const VERSION: u32 = 1;
+/// Sequence numbers start at 0 and rise by one, so no real one ever comes near this.
+const MAX_SEQ: u64 = 1 << 62;
+
+#[derive(Serialize, Deserialize)]
+struct Document<K, D> {
+    version: u32,
+    rules: Rules,
+    round: Option<u64>,
+    ordinal: u64,
+    refused: u32,
+    level: Option<Pending>,
+    round_level: Option<Pending>,
+    round_news: bool,
+    memory: Stored<K, D>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stored<K, D> {
+    Progress {
+        head: u64,
+        entries: Vec<StoredEntry<K, D>>,
+        polls: Vec<Option<Poll<K>>>,
+        next_poll: u64,
+        families: Vec<Family<D>>,
+        last: Option<K>,
+        run: u32,
+        streak: u32,
+        unchanged: u32,
+        round_start: u64,
+    },
+    Repetition {
+        keys: Vec<K>,
+        run: u32,
+    },
+    Cycle(Cycle<K>),
+}
+
+/// An entry of the ring with everything that is kept beside it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoredEntry<K, D> {
+    #[serde(flatten)]
+    pub(crate) entry: Entry<K, D>,
+    pub(crate) tool: u64,
+    pub(crate) count: u32,
+    pub(crate) is_poll: bool,
+    pub(crate) is_stale: bool,
+}
+
+impl<K: Key + Serialize, D: Copy + Eq + Serialize> Serialize for Session<K, D> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let memory = match &self.memory {
+            Memory::Progress(progress) => Stored::Progress {
+                head: progress.ring.head(),
+                entries: progress.ring.stored().collect(),
+                polls: progress.polls.stored().to_vec(),
+                next_poll: progress.polls.next(),
+                families: progress.families.iter().collect(),
+                last: progress.last,
+                run: progress.run,
+                streak: progress.streak,
+                unchanged: progress.unchanged,
+                round_start: progress.round_start,
+            },
+            Memory::Repetition(repetition) => {
+                let mut keys: Vec<K> = repetition.newest().collect();
+                keys.reverse();
+                Stored::Repetition {
+                    keys,
+                    run: repetition.run(),
+                }
+            }
+            Memory::Cycle(cycle) => Stored::Cycle(cycle.clone()),
+        };
+        Document {
+            version: VERSION,
+            rules: self.rules,
+            round: self.round,
+            ordinal: self.ordinal,
+            refused: self.refused,
+            level: self.level,
+            round_level: self.round_level,
+            round_news: self.round_news,
+            memory,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de, K, D> Deserialize<'de> for Session<K, D>
+where
+    K: Key + Deserialize<'de>,
+    D: Copy + Eq + Deserialize<'de>,
+{
+    fn deserialize<De: Deserializer<'de>>(deserializer: De) -> Result<Self, De::Error> {
+        let document = Document::deserialize(deserializer)?;
+        document.session().map_err(De::Error::custom)
+    }
+}
+
+impl<K: Key, D: Copy + Eq> Document<K, D> {
+    fn session(self) -> Result<Session<K, D>, &'static str> {
+        if self.version != VERSION {
+            return Err("snapshot of another version");
+        }
+        let memory = match (self.rules.mode, self.memory) {
+            (
+                Mode::Progress,
+                Stored::Progress {
+                    head,
+                    entries,
+                    polls,
+                    next_poll,
+                    families,
+                    last,
+                    run,
+                    streak,
+                    unchanged,
+                    round_start,
+                },
+            ) => {
+                if head > MAX_SEQ || next_poll > MAX_SEQ || round_start > head {
+                    return Err("sequence number out of range");
+                }
+                Memory::Progress(Progress {
+                    ring: Ring::restore(head, &entries).ok_or("too many entries")?,
+                    polls: Polls::restore(&polls, next_poll).ok_or("wrong number of polls")?,
+                    families: Families::restore(&families).ok_or("too many failing tools")?,
+                    last,
+                    run,
+                    streak,
+                    unchanged,
+                    round_start,
+                })
+            }
+            (Mode::Repetition, Stored::Repetition { keys, run }) => {
+                Memory::Repetition(Repetition::restore(&keys, run).ok_or("keys do not fit")?)
+            }
+            (Mode::Cycle, Stored::Cycle(cycle)) => Memory::Cycle(cycle),
+            _ => return Err("memory of another mode"),
+        };
+        if self.ordinal > MAX_SEQ {
+            return Err("sequence number out of range");
+        }
+        if [self.level, self.round_level]
+            .into_iter()
+            .flatten()
+            .any(|pending| !fits(pending))
+        {
+            return Err("no such level");
+        }
+        Ok(Session {
+            rules: self.rules,
+            memory,
+            round: self.round,
+            ordinal: self.ordinal,
+            refused: self.refused,
+            level: self.level,
+            round_level: self.round_level,
+            round_news: self.round_news,
+        })
+    }
+}
+
+fn fits(pending: Pending) -> bool {
+    matches!(pending.verdict, Verdict::Warn | Verdict::Escalate) && pending.rule != Rule::Halt
+}
