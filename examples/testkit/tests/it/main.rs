@@ -1,5 +1,6 @@
-//! The kit against itself and against the real opencode.
+//! The kit against itself and against the real harnesses.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod opencode;
+mod harnesses;
 mod process;
 mod server;
