@@ -1,14 +1,17 @@
 //! The store of this crate: a directory with one file a document.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bizar_log::SessionName;
 
+use crate::disk::{
+    Content, DOCUMENT, create_directory, entries, keep_aside, read, replace, sync_directory,
+};
 use crate::lock::{Lock, Slot};
 use crate::{
     Document, Error, Listing, Loaded, Operation, Reason, Store, SweepReport, Unusable, Updated,
@@ -342,170 +345,5 @@ enum Sight<D> {
     Unusable(Reason),
 }
 
-enum Content {
-    Absent,
-    Bytes(Vec<u8>),
-    Unusable(Reason),
-}
-
-/// The bytes of the regular file at `path`. A link is not followed, a pipe not waited for.
-fn read(path: &Path, max_bytes: usize) -> io::Result<Content> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        libc::O_NOFOLLOW | libc::O_NONBLOCK,
-    );
-    #[cfg(windows)]
-    std::os::windows::fs::OpenOptionsExt::custom_flags(&mut options, OPEN_REPARSE_POINT);
-
-    let file = match options.open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::Absent),
-        Err(error) => {
-            return match fs::symlink_metadata(path) {
-                Ok(metadata) if !metadata.is_file() => Ok(Content::Unusable(Reason::NotAFile)),
-                _ => Err(error),
-            };
-        }
-    };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Ok(Content::Unusable(Reason::NotAFile));
-    }
-    let max = u64::try_from(max_bytes).unwrap_or(u64::MAX);
-    if metadata.len() > max {
-        return Ok(Content::Unusable(Reason::TooLarge));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    file.take(max).read_to_end(&mut bytes)?;
-    Ok(Content::Bytes(bytes))
-}
-
-/// Puts `bytes` in the place of the file at `path`: wholly, or not at all.
-///
-/// The temporary file has a random name, so that even two writers whose locks do not meet, because
-/// the directory was removed and made again between them, can never mix their bytes.
-fn replace(
-    directory: &Path,
-    prefix: &str,
-    path: &Path,
-    bytes: &[u8],
-    sync: impl FnOnce(&File) -> io::Result<()>,
-) -> Result<(), Error> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix).suffix(TEMPORARY);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600));
-
-    // Dropped on any error, which removes it.
-    let mut file = builder
-        .tempfile_in(directory)
-        .map_err(Error::io(Operation::Write, directory))?;
-    file.write_all(bytes)
-        .map_err(Error::io(Operation::Write, file.path()))?;
-    sync(file.as_file()).map_err(Error::io(Operation::Sync, file.path()))?;
-    file.persist(path)
-        .map_err(|error| Error::io(Operation::Replace, path)(error.error))?;
-    Ok(())
-}
-
-/// Moves what is at `path` to a name that nothing had before.
-fn keep_aside(path: &Path) -> io::Result<PathBuf> {
-    let is_directory = fs::symlink_metadata(path)?.is_dir();
-    let mut number = 1_u64;
-    loop {
-        let aside = path.with_extension(format!("kept-{number}"));
-        // The name is taken first, then replaced: a rename alone would overwrite.
-        let taken = if is_directory {
-            fs::create_dir(&aside)
-        } else {
-            File::create_new(&aside).map(drop)
-        };
-        match taken {
-            Ok(()) => return fs::rename(path, &aside).map(|()| aside),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn create_directory(directory: &Path, synced: bool) -> Result<(), Error> {
-    let missing: Vec<_> = directory
-        .ancestors()
-        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
-        .collect();
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(directory)
-        .map_err(Error::io(Operation::CreateDirectory, directory))?;
-    if synced {
-        for parent in missing.iter().filter_map(|path| path.parent()) {
-            let here = parent.as_os_str().is_empty();
-            sync_directory(if here { Path::new(".") } else { parent })?;
-        }
-    }
-    Ok(())
-}
-
-/// Waits until the names in `directory` are on the disk; nothing to do where only Unix can.
-fn sync_directory(directory: &Path) -> Result<(), Error> {
-    if cfg!(unix) {
-        File::open(directory)
-            .and_then(|directory| directory.sync_all())
-            .map_err(Error::io(Operation::Sync, directory))?;
-    }
-    Ok(())
-}
-
-/// The files of a directory that have names of ours.
-#[derive(Default)]
-struct Entries {
-    documents: Vec<PathBuf>,
-    temporaries: Vec<(Slot, PathBuf)>,
-}
-
-fn entries(directory: &Path) -> Result<Entries, Error> {
-    let mut entries = Entries::default();
-    let found = match fs::read_dir(directory) {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(entries),
-        Err(error) => return Err(Error::io(Operation::List, directory)(error)),
-    };
-    for entry in found {
-        let entry = entry.map_err(Error::io(Operation::List, directory))?;
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
-        if name.ends_with(DOCUMENT) {
-            entries.documents.push(entry.path());
-        } else if let Some(slot) = temporary_slot(name) {
-            entries.temporaries.push((slot, entry.path()));
-        }
-    }
-    entries.documents.sort();
-    Ok(entries)
-}
-
-/// The slot of the writer that made the temporary file `name`.
-fn temporary_slot(name: &str) -> Option<Slot> {
-    let (slot, random) = name
-        .strip_prefix('.')?
-        .strip_suffix(TEMPORARY)?
-        .split_once('.')?;
-    let ours = !random.is_empty() && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    Slot::parse(slot).filter(|_| ours)
-}
-
-const DOCUMENT: &str = ".json";
-const TEMPORARY: &str = ".bizar-tmp";
-
 /// A sweep does not wait for a document that is being written: that one is not stale.
 const SWEEP_WAIT: Duration = Duration::from_millis(50);
-
-/// Opens a link itself, not what it leads to.
-#[cfg(windows)]
-const OPEN_REPARSE_POINT: u32 = 0x0020_0000;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod codec;
+mod disk;
 mod error;
 mod file;
 mod lock;
