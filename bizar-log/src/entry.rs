@@ -1,9 +1,11 @@
-use std::{error, fmt, str::FromStr, time::Duration};
-
-use jiff::{
-    Timestamp,
-    fmt::{StdFmtWrite, temporal::DateTimePrinter},
+use std::{
+    error,
+    fmt::{self, Write as _},
+    str::FromStr,
+    time::Duration,
 };
+
+use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 
 use crate::{name, percent};
 
@@ -44,6 +46,9 @@ impl Entry {
     /// The most bytes of a session's id that are kept, before encoding.
     pub const SESSION_BYTES: usize = 512;
 
+    /// No line is longer, its line feed included.
+    pub const LINE_BYTES: u64 = 2034;
+
     /// An entry; never fails.
     ///
     /// `at` is in milliseconds since 1970 and is moved into the years 0 to 9999; `duration`
@@ -57,7 +62,7 @@ impl Entry {
         duration: Duration,
     ) -> Self {
         Self {
-            at: at.clamp(YEAR_0, Timestamp::MAX.as_millisecond()),
+            at: at.clamp(FIRST, LAST),
             session: cut(session, Self::SESSION_BYTES),
             tool: cut(tool, Self::TOOL_BYTES),
             fingerprint,
@@ -95,24 +100,30 @@ impl Entry {
     pub fn duration(&self) -> Duration {
         Duration::from_millis(self.duration)
     }
+
+    /// Appends the line, without its line feed.
+    pub(crate) fn write_to(&self, line: &mut String) {
+        line.reserve(128 + self.session.len() + self.tool.len());
+        let at = Timestamp::from_millisecond(self.at).unwrap_or(Timestamp::MAX);
+        // Writing to a string does not fail.
+        let _ = PRINTER.print_timestamp(&at, &mut *line);
+        line.push_str(" session=");
+        percent::encode(&self.session, stays, line);
+        line.push_str(" tool=");
+        percent::encode(&self.tool, stays, line);
+        let (short, outcome, duration) = (self.fingerprint, self.outcome, self.duration);
+        let _ = write!(
+            line,
+            " fingerprint={short} outcome={outcome} duration={duration}ms"
+        );
+    }
 }
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = Timestamp::from_millisecond(self.at).map_err(|_| fmt::Error)?;
-        PRINTER
-            .print_timestamp(&at, StdFmtWrite(&mut *f))
-            .map_err(|_| fmt::Error)?;
-        let mut names = String::with_capacity(self.session.len() + self.tool.len() + 32);
-        names.push_str(" session=");
-        percent::encode(&self.session, stays, &mut names);
-        names.push_str(" tool=");
-        percent::encode(&self.tool, stays, &mut names);
-        write!(
-            f,
-            "{names} fingerprint={} outcome={} duration={}ms",
-            self.fingerprint, self.outcome, self.duration
-        )
+        let mut line = String::new();
+        self.write_to(&mut line);
+        f.write_str(&line)
     }
 }
 
@@ -126,8 +137,10 @@ impl FromStr for Entry {
     fn from_str(line: &str) -> Result<Self, ParseError> {
         let mut fields = line.split(' ');
         let mut field = |prefix| fields.next().and_then(|field| field.strip_prefix(prefix));
-        let at: Timestamp = field("")
-            .and_then(|text| text.parse().ok())
+        let at = field("")
+            .and_then(|text| text.parse::<Timestamp>().ok())
+            .map(Timestamp::as_millisecond)
+            .filter(|at| (FIRST..=LAST).contains(at))
             .ok_or(ParseError("time"))?;
         let session = field("session=")
             .and_then(percent::decode)
@@ -145,7 +158,7 @@ impl FromStr for Entry {
             .ok_or(ParseError("duration"))?;
 
         let entry = Self {
-            at: at.as_millisecond(),
+            at,
             session,
             tool,
             fingerprint,
@@ -219,7 +232,7 @@ impl ShortFingerprint {
     }
 
     /// From the six bytes themselves.
-    pub fn from_bytes(bytes: [u8; 6]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 6]) -> Self {
         Self(bytes)
     }
 
@@ -232,7 +245,7 @@ impl ShortFingerprint {
 impl fmt::Display for ShortFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}{b:02x}{c:02x}{d:02x}{e:02x}{g:02x}")
+        write!(f, "{:012x}", u64::from_be_bytes([0, 0, a, b, c, d, e, g]))
     }
 }
 
@@ -287,6 +300,9 @@ fn stays(byte: u8) -> bool {
 const HASH_BYTES: usize = 17;
 
 /// 0000-01-01T00:00:00Z in milliseconds.
-const YEAR_0: i64 = -62_167_219_200_000;
+const FIRST: i64 = -62_167_219_200_000;
+
+/// 9999-12-30T22:00:00Z in milliseconds: the end of jiff's time.
+const LAST: i64 = 253_402_207_200_000;
 
 static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));

@@ -6,13 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{append::Failure, name::SessionName};
+use crate::{append::Failure, entry::Entry, name::SessionName};
 
 /// The file that is written to, while it keeps its name.
 #[derive(Debug)]
 pub(crate) struct Live {
     file: File,
     identity: Option<(u64, u64)>,
+    /// When it was last seen under its name.
+    seen: Option<Instant>,
     /// The size after our last line; the file ends with a line feed there.
     end: u64,
 }
@@ -24,6 +26,7 @@ impl Live {
         Ok(Self {
             file,
             identity,
+            seen: None,
             end: 0,
         })
     }
@@ -37,8 +40,23 @@ impl Live {
     }
 
     /// The size of this file, if it is what `path` names: not a newer file, not a link to this one.
-    pub(crate) fn size_at(&self, path: &Path) -> Option<u64> {
+    ///
+    /// The look at `path` is the dearest step of a line. It is left out for [`TRUST`] after the last one where the
+    /// file was not deleted and has room for the longest line there is, for then nobody had a reason to rotate it.
+    pub(crate) fn size_at(&mut self, path: &Path, rotation_bytes: u64) -> Option<u64> {
+        let now = Instant::now();
+        if self
+            .seen
+            .is_some_and(|seen| now.saturating_duration_since(seen) < TRUST)
+        {
+            let own = self.file.metadata().ok()?;
+            let longest = own.len().saturating_add(Entry::LINE_BYTES);
+            if has_a_name(&own) && longest <= rotation_bytes {
+                return Some(own.len());
+            }
+        }
         let found = fs::symlink_metadata(path).ok()?;
+        self.seen = Some(now);
         (found.is_file() && identity(&found) == self.identity).then_some(found.len())
     }
 
@@ -142,15 +160,26 @@ fn create(directory: &Path) -> io::Result<()> {
 
 /// What tells one file from another, whatever its name. Elsewhere than on Unix nothing stable does, and
 /// the log is opened anew for every line instead.
+#[cfg(unix)]
 pub(crate) fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
-    #[cfg(unix)]
-    return Some((
-        std::os::unix::fs::MetadataExt::dev(metadata),
-        std::os::unix::fs::MetadataExt::ino(metadata),
-    ));
-    #[cfg(not(unix))]
-    return {
-        let _ = metadata;
-        None
-    };
+    use std::os::unix::fs::MetadataExt as _;
+    Some((metadata.dev(), metadata.ino()))
 }
+
+#[cfg(not(unix))]
+pub(crate) fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(unix)]
+fn has_a_name(metadata: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(metadata) > 0
+}
+
+#[cfg(not(unix))]
+fn has_a_name(_: &Metadata) -> bool {
+    false
+}
+
+/// How long a file that somebody else renamed may still get lines.
+const TRUST: Duration = Duration::from_millis(10);
