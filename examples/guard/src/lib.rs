@@ -2,11 +2,14 @@
 
 mod call;
 mod guard;
+mod identity;
 mod key_file;
 mod kind;
+mod logs;
 mod memory;
 mod notes;
 mod resident;
+mod sessions;
 mod setup;
 
 pub use crate::{
