@@ -424,49 +424,6 @@ impl Instance {
         }
     }
 
-    /// Nothing of this changes the outcome.
-    fn late_event(&mut self, now: Now, session: &str, event: &Event<'_>, out: &mut Outbox) {
-        match event {
-            Event::Status {
-                activity: Activity::Busy | Activity::Retry(_),
-                ..
-            } if self.is_root(session) => {
-                if !self.has_begun && self.late_aborts < LATE_ABORTS {
-                    // The prompt was taken, and its run begins only now: nobody wants it any more.
-                    self.late_aborts += 1;
-                    out.effects.push_back(Effect::Abort {
-                        id: self.id,
-                        session: session.into(),
-                    });
-                } else if !mem::replace(&mut self.reactivated, true) {
-                    out.effects.push_back(Effect::Persist { id: self.id });
-                }
-            }
-            Event::Delta { .. } if self.is_unconfirmed(now) => {
-                self.late_aborts += 1;
-                self.warn("abort not confirmed: text still arrives".into());
-                out.effects.push_back(Effect::Abort {
-                    id: self.id,
-                    session: session.into(),
-                });
-            }
-            Event::Asked(request)
-                if !self.reactivated && !self.answered.contains_key(&request.id) =>
-            {
-                self.respond(now, request.clone(), false, out);
-            }
-            _ => {}
-        }
-    }
-
-    /// Text that comes now shows that an abort had no effect.
-    fn is_unconfirmed(&self, now: Now) -> bool {
-        let is_late = self
-            .ended
-            .is_some_and(|ended| now.clock >= ended.clock + LATE_TEXT);
-        is_late && self.intent.is_some() && self.late_aborts == 0 && !self.reactivated
-    }
-
     fn begin(&mut self, now: Now, out: &mut Outbox) {
         if !mem::replace(&mut self.has_begun, true) && self.outcome.is_none() {
             self.announce(now, None, out);
@@ -522,7 +479,3 @@ const KEPT_LINES: usize = 32;
 const LINE: usize = 400;
 /// How a refusal of the loop guard begins.
 const GUARD: &str = "Loop protection: ";
-/// Text that comes this long after an abort is no remainder.
-const LATE_TEXT: Duration = Duration::from_secs(1);
-/// How often a run is aborted that begins after its end.
-const LATE_ABORTS: u8 = 3;

@@ -1,4 +1,10 @@
 //! One file per guarantee.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests are tests too"
+)]
 
 mod ending;
 mod fleet;
