@@ -1,9 +1,9 @@
-//! The cost of an update beside its floor: the same bytes written to a temporary file and renamed,
-//! with and without syncs, by nothing but `std`.
+//! The cost of an update beside two floors of nothing but `std` and `serde_json`: *write*, the same
+//! bytes into a temporary file, renamed; and *bare*, which also reads and parses first as any update
+//! must, but takes no lock, proves nothing and keeps no unknown members.
 //!
-//! `cargo bench -p bizar-state` measures on the disk of the target folder; another directory may be
-//! given as argument. Floor and store take turns, one write each, so that a neighbour's load falls
-//! on both.
+//! `cargo bench -p bizar-state --bench update` measures on the disk of the target folder; another
+//! directory may be given as argument. All three take turns, so that a neighbour's load falls on all.
 
 #![expect(
     clippy::print_stdout,
@@ -17,9 +17,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bizar_state::{Durability, FileStore, Outcome, SessionState, Store, ToolCall};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-type Sessions = FileStore<SessionState<Value>>;
+type Session = SessionState<Snapshot>;
+
+/// About as large as the detector's.
+#[derive(Clone, Deserialize, Serialize)]
+struct Snapshot {
+    ring: Vec<(String, String)>,
+}
 
 fn main() {
     let place = std::env::args().skip(1).find(|word| !word.starts_with('-'));
@@ -31,45 +37,49 @@ fn main() {
     }
 }
 
-fn measure(
-    place: &Path,
-    size: &str,
-    session: &SessionState<Value>,
-    durability: Durability,
-    rounds: usize,
-) {
+fn measure(place: &Path, size: &str, session: &Session, durability: Durability, rounds: usize) {
     let directory = tempfile::tempdir_in(place).unwrap();
-    let store = Sessions::new(directory.path().join("store"), durability);
+    let store = FileStore::<Session>::new(directory.path().join("store"), durability);
     store.save(session.clone()).unwrap();
     let bytes = fs::read(store.path("ses_1")).unwrap();
     let beside = directory.path().join("floor");
     fs::create_dir(&beside).unwrap();
-    fs::write(beside.join("ses_1.json"), &bytes).unwrap();
+    let path = beside.join("ses_1.json");
+    fs::write(&path, &bytes).unwrap();
 
-    let mut floor = Vec::new();
-    let mut update = Vec::new();
-    for round in 0..rounds {
-        floor.push(timed(|| plain(&beside, round, &bytes, durability)));
+    let (mut write, mut bare, mut update) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        write.push(timed(|| replace(&path, &bytes, durability)));
+        bare.push(timed(|| {
+            let mut session: Session = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            session.touch(2000);
+            replace(&path, &serde_json::to_vec(&session).unwrap(), durability);
+        }));
         update.push(timed(|| {
             let updated = store.update("ses_1", |slot| slot.as_mut().unwrap().touch(2000));
             updated.unwrap();
         }));
     }
-    let (floor_best, floor_median) = best_and_median(floor);
-    let (best, median) = best_and_median(update);
+    println!("{durability:?}, {size} session of {} bytes", bytes.len());
+    let update = Times::of(update);
     println!(
-        "{durability:?} {size} ({} bytes): update best {best:.0?} median {median:.0?}, \
-         floor best {floor_best:.0?} median {floor_median:.0?}, \
-         ratio best {:.2} median {:.2}",
-        bytes.len(),
-        best.as_secs_f64() / floor_best.as_secs_f64(),
-        median.as_secs_f64() / floor_median.as_secs_f64(),
+        "  update: {:.0?} best, {:.0?} median",
+        update.best, update.median
     );
+    for (name, floor) in [("write", Times::of(write)), ("bare", Times::of(bare))] {
+        println!(
+            "  {name}: {:.0?} best, {:.0?} median; ratio {:.2} best, {:.2} median",
+            floor.best,
+            floor.median,
+            update.best.as_secs_f64() / floor.best.as_secs_f64(),
+            update.median.as_secs_f64() / floor.median.as_secs_f64(),
+        );
+    }
 }
 
 /// A temporary file and a rename.
-fn plain(directory: &Path, round: usize, bytes: &[u8], durability: Durability) {
-    let temporary = directory.join(format!(".{round}.tmp"));
+fn replace(path: &Path, bytes: &[u8], durability: Durability) {
+    let temporary = path.with_extension("tmp");
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -80,15 +90,18 @@ fn plain(directory: &Path, round: usize, bytes: &[u8], durability: Durability) {
         file.sync_all().unwrap();
     }
     drop(file);
-    fs::rename(&temporary, directory.join("ses_1.json")).unwrap();
+    fs::rename(&temporary, path).unwrap();
     if durability == Durability::Power {
-        File::open(directory).unwrap().sync_all().unwrap();
+        File::open(path.parent().unwrap())
+            .unwrap()
+            .sync_all()
+            .unwrap();
     }
 }
 
-/// A session after so many calls, with a snapshot as large as the detector's.
-fn session(calls: u32) -> SessionState<Value> {
-    let mut session = SessionState::new("ses_1", "opencode", "5f2c6a", 0);
+/// A session after so many calls.
+fn session(calls: u32) -> Session {
+    let mut session = Session::new("ses_1", "opencode", "5f2c6a", 0);
     for number in 0..calls {
         session.tool_call(ToolCall {
             tool: "read".to_owned(),
@@ -97,10 +110,11 @@ fn session(calls: u32) -> SessionState<Value> {
             outcome: Outcome::Ok,
         });
     }
-    let ring: Vec<_> = (0..calls.min(48))
-        .map(|number| json!([format!("{number:064x}"), "ab"]))
-        .collect();
-    session.detector = Some(json!({ "ring": ring }));
+    let ring =
+        (0..calls.min(48)).map(|number| (format!("{number:064x}"), format!("{number:032x}")));
+    session.detector = Some(Snapshot {
+        ring: ring.collect(),
+    });
     session
 }
 
@@ -110,8 +124,18 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-fn best_and_median(mut times: Vec<Duration>) -> (Duration, Duration) {
-    times.sort();
-    let at = |index: usize| times.get(index).copied().unwrap_or_default();
-    (at(0), at(times.len() / 2))
+struct Times {
+    best: Duration,
+    median: Duration,
+}
+
+impl Times {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort();
+        let at = |index: usize| times.get(index).copied().unwrap_or_default();
+        Self {
+            best: at(0),
+            median: at(times.len() / 2),
+        }
+    }
 }

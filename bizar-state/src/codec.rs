@@ -9,18 +9,17 @@ use crate::{Document, Error, Reason};
 
 /// The members of an object, each as it is written. Nothing is converted, so that nothing a later
 /// version wrote can be lost: not even a number that no Rust type holds.
-type Members<'a> = BTreeMap<String, &'a RawValue>;
+pub(crate) type Members = BTreeMap<String, Box<RawValue>>;
 
-/// The document in `bytes`, if it is provably one of this kind.
-pub(crate) fn decode<D: Document>(bytes: &[u8]) -> Result<D, Reason> {
+/// The document in `bytes`, if it is provably one of this kind, and its members.
+pub(crate) fn decode<D: Document>(bytes: &[u8]) -> Result<(D, Members), Reason> {
     if bytes.is_empty() {
         return Err(Reason::Empty);
     }
-    let members: Members<'_> =
-        serde_json::from_slice(bytes).map_err(|error| Reason::Malformed {
-            line: error.line(),
-            column: error.column(),
-        })?;
+    let members: Members = serde_json::from_slice(bytes).map_err(|error| Reason::Malformed {
+        line: error.line(),
+        column: error.column(),
+    })?;
     if member::<Cow<'_, str>>(&members, KIND).as_deref() != Some(D::KIND) {
         return Err(Reason::Foreign);
     }
@@ -30,30 +29,36 @@ pub(crate) fn decode<D: Document>(bytes: &[u8]) -> Result<D, Reason> {
         None => return Err(Reason::Foreign),
     }
     // The message of this error would quote values of the document.
-    serde_json::from_slice(bytes).map_err(|error| Reason::WrongShape {
-        line: error.line(),
-        column: error.column(),
-    })
+    match serde_json::from_slice(bytes) {
+        Ok(document) => Ok((document, members)),
+        Err(error) => Err(Reason::WrongShape {
+            line: error.line(),
+            column: error.column(),
+        }),
+    }
 }
 
 /// `document` as one line, with the members of `previous` that its type does not know.
-pub(crate) fn encode<D: Document>(document: &D, previous: &[u8]) -> Result<Vec<u8>, Error> {
-    let known = serde_json::to_vec(document).map_err(|source| Error::Encode { source })?;
-    let known: Members<'_> =
-        serde_json::from_slice(&known).map_err(|source| Error::Encode { source })?;
-    let kind = to_raw_value(D::KIND).map_err(|source| Error::Encode { source })?;
-    let version = to_raw_value(&D::VERSION).map_err(|source| Error::Encode { source })?;
+pub(crate) fn encode<D: Document>(document: &D, previous: &Members) -> Result<Vec<u8>, Error> {
+    write(document, previous).map_err(|source| Error::Encode { source })
+}
 
-    let mut members: Members<'_> = serde_json::from_slice(previous).unwrap_or_default();
-    members.extend(known);
-    members.insert(KIND.to_owned(), &kind);
-    members.insert(VERSION.to_owned(), &version);
-    let mut bytes = serde_json::to_vec(&members).map_err(|source| Error::Encode { source })?;
+fn write<D: Document>(document: &D, previous: &Members) -> serde_json::Result<Vec<u8>> {
+    let known = serde_json::to_vec(document)?;
+    let known: BTreeMap<String, &RawValue> = serde_json::from_slice(&known)?;
+    let kind = to_raw_value(D::KIND)?;
+    let version = to_raw_value(&D::VERSION)?;
+
+    let mut members: BTreeMap<&str, &RawValue> = BTreeMap::new();
+    members.extend(previous.iter().map(|(name, raw)| (name.as_str(), &**raw)));
+    members.extend(known.iter().map(|(name, raw)| (name.as_str(), *raw)));
+    members.extend([(KIND, &*kind), (VERSION, &*version)]);
+    let mut bytes = serde_json::to_vec(&members)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-fn member<'a, T: serde::Deserialize<'a>>(members: &Members<'a>, name: &str) -> Option<T> {
+fn member<'a, T: serde::Deserialize<'a>>(members: &'a Members, name: &str) -> Option<T> {
     members
         .get(name)
         .and_then(|raw| serde_json::from_str(raw.get()).ok())

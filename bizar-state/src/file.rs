@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bizar_log::SessionName;
 
+use crate::codec::Members;
 use crate::disk::{
     Content, DOCUMENT, create_directory, entries, keep_aside, read, replace, sync_directory,
 };
@@ -120,13 +121,13 @@ impl<D: Document> FileStore<D> {
         };
         Ok(match codec::decode::<D>(&bytes) {
             Err(reason) => Sight::Unusable(reason),
-            Ok(document) => {
+            Ok((document, members)) => {
                 let at_home = match id {
                     Some(id) => document.id() == id,
                     None => self.path(document.id()) == path,
                 };
                 if at_home {
-                    Sight::Usable(document, bytes)
+                    Sight::Usable(document, members)
                 } else {
                     Sight::Unusable(Reason::Misplaced)
                 }
@@ -137,13 +138,13 @@ impl<D: Document> FileStore<D> {
     /// As `look`, under the lock of `id`, but what is unusable has been moved aside.
     #[expect(
         clippy::type_complexity,
-        reason = "the document with its bytes, and the report"
+        reason = "the document with its members, and the report"
     )]
-    fn look_and_clear(&self, id: &str) -> Result<(Option<(D, Vec<u8>)>, Option<Unusable>), Error> {
+    fn look_and_clear(&self, id: &str) -> Result<(Option<(D, Members)>, Option<Unusable>), Error> {
         let path = self.path(id);
         Ok(match self.look(&path, Some(id))? {
             Sight::Absent => (None, None),
-            Sight::Usable(document, bytes) => (Some((document, bytes)), None),
+            Sight::Usable(document, members) => (Some((document, members)), None),
             Sight::Unusable(reason) => {
                 let path = keep_aside(&path).map_err(Error::io(Operation::KeepAside, &path))?;
                 (None, Some(Unusable { path, reason }))
@@ -341,7 +342,7 @@ impl<D> fmt::Debug for FileStore<D> {
 /// What is in the place of a document.
 enum Sight<D> {
     Absent,
-    Usable(D, Vec<u8>),
+    Usable(D, Members),
     Unusable(Reason),
 }
 

@@ -73,9 +73,15 @@ impl fmt::Display for Slot {
     }
 }
 
+/// Opens the lock file; making it is the rare case, and the dearer one.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
+    options.write(true);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    options.create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
