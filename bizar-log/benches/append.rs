@@ -7,7 +7,7 @@
 )]
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::Write as _,
     path::Path,
     time::{Duration, Instant},
@@ -16,13 +16,16 @@ use std::{
 use bizar_log::{DEFAULT_ROTATION_BYTES, Entry, Outcome, SessionLog, ShortFingerprint};
 
 fn main() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
+    let root = tempfile::tempdir().expect("a temporary directory");
+    // As deep as where logs are kept: opening a file costs more the longer its path is.
+    let directory = root.path().join(".cache/bizarharness/logs");
+    fs::create_dir_all(&directory).expect("a directory");
     let mut ours = Vec::new();
     let mut plain = Vec::new();
-    let mut log = SessionLog::open(directory.path(), "ours", DEFAULT_ROTATION_BYTES);
+    let mut log = SessionLog::open(&directory, "ours", DEFAULT_ROTATION_BYTES);
     for _ in 0..ROUNDS {
         ours.push(session_log(&mut log));
-        plain.push(open_lock_append_close(&directory.path().join("peer.log")));
+        plain.push(open_lock_append_close(&directory.join("peer.log")));
     }
     let mut format = Vec::new();
     for _ in 0..ROUNDS {

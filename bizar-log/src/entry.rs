@@ -240,12 +240,18 @@ impl ShortFingerprint {
     pub fn as_bytes(&self) -> &[u8; 6] {
         &self.0
     }
+
+    fn write_to(self, out: &mut String) {
+        let nibbles = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        out.extend(nibbles.filter_map(|nibble| char::from_digit(u32::from(nibble), 16)));
+    }
 }
 
 impl fmt::Display for ShortFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{:012x}", u64::from_be_bytes([0, 0, a, b, c, d, e, g]))
+        let mut hex = String::with_capacity(12);
+        self.write_to(&mut hex);
+        f.write_str(&hex)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{append::Failure, entry::Entry, name::SessionName};
+use crate::{append::Failure, name::SessionName};
 
 /// The file that is written to, while it keeps its name.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Live {
     identity: Option<(u64, u64)>,
     /// When it was last seen under its name.
     seen: Option<Instant>,
-    /// The size after our last line; the file ends with a line feed there.
+    /// The size after our last line, where the file ends with a line feed; 0 if not known.
     end: u64,
 }
 
@@ -40,24 +40,38 @@ impl Live {
     }
 
     /// The size of this file, if it is what `path` names: not a newer file, not a link to this one.
-    ///
-    /// The look at `path` is the dearest step of a line. It is left out for [`TRUST`] after the last one where the
-    /// file was not deleted and has room for the longest line there is, for then nobody had a reason to rotate it.
-    pub(crate) fn size_at(&mut self, path: &Path, rotation_bytes: u64) -> Option<u64> {
-        let now = Instant::now();
-        if self
-            .seen
-            .is_some_and(|seen| now.saturating_duration_since(seen) < TRUST)
-        {
-            let own = self.file.metadata().ok()?;
-            let longest = own.len().saturating_add(Entry::LINE_BYTES);
-            if has_a_name(&own) && longest <= rotation_bytes {
-                return Some(own.len());
-            }
-        }
+    pub(crate) fn size_at(&mut self, path: &Path) -> Option<u64> {
         let found = fs::symlink_metadata(path).ok()?;
-        self.seen = Some(now);
+        self.seen = Some(Instant::now());
         (found.is_file() && identity(&found) == self.identity).then_some(found.len())
+    }
+
+    /// Appends `line` without the lock where that is needless; false if it must be written the long way.
+    ///
+    /// A single write to the end of a file is whole without a lock, which is only there so that nobody rotates between
+    /// the look and the write. Just after a look, far from the limit and with no line of anybody else since ours, the worst
+    /// that can happen is that the file is renamed at this very moment, and then it still has the line.
+    pub(crate) fn write_in_burst(&mut self, line: &str, rotation_bytes: u64) -> io::Result<bool> {
+        let grown = self.end.saturating_add(line.len() as u64);
+        let is_far = rotation_bytes >= BURST_LIMIT && grown <= rotation_bytes - BURST_MARGIN;
+        let is_burst = self.end > 0 && self.seen.is_some_and(|seen| seen.elapsed() < BURST);
+        if !is_far || !is_burst {
+            return Ok(false);
+        }
+        let found = self.file.metadata()?;
+        if found.len() != self.end || !has_a_name(&found) {
+            return Ok(false);
+        }
+        let count = self.file.write(line.as_bytes())?;
+        if count < line.len() {
+            let partial = self.end.saturating_add(count as u64);
+            if self.lock(Instant::now()) && self.file.metadata()?.len() == partial {
+                self.file.set_len(self.end)?;
+            }
+            return Ok(false);
+        }
+        self.end = grown;
+        Ok(true)
     }
 
     /// Appends `line` whole or not at all to a file of `size` bytes.
@@ -181,5 +195,9 @@ fn has_a_name(_: &Metadata) -> bool {
     false
 }
 
-/// How long a file that somebody else renamed may still get lines.
-const TRUST: Duration = Duration::from_millis(10);
+/// How long after a look at its name a file may get lines without another.
+const BURST: Duration = Duration::from_millis(10);
+
+/// With a smaller limit, and nearer to it than the margin, a file could be rotated and deleted within a burst.
+const BURST_LIMIT: u64 = 1 << 20;
+const BURST_MARGIN: u64 = 1 << 16;
