@@ -15,17 +15,22 @@ pub(crate) fn write_double(out: &mut Vec<u8>, value: f64) {
         return;
     }
     // serde_json prints the shortest digits and breaks ties to even, as ECMAScript asks; `{:e}` of std does not.
-    let mut printed = [0_u8; 32];
-    let mut unused = printed.as_mut_slice();
-    let _ = serde_json::to_writer(&mut unused, &value.abs());
-    let unused = unused.len();
-    let printed = printed.get(..printed.len() - unused).unwrap_or_default();
-
+    let start = out.len();
+    let _ = serde_json::to_writer(&mut *out, &value);
+    let printed = out.get(start..).unwrap_or_default();
+    if !printed.contains(&b'e') {
+        if printed.ends_with(b".0") {
+            out.truncate(out.len() - 2);
+        }
+        return;
+    }
+    // ECMAScript turns to exponents later than serde_json, and spells them differently.
+    let mut digits = [0_u8; 32];
+    let (count, point) = split(printed.strip_prefix(b"-").unwrap_or(printed), &mut digits);
+    out.truncate(start);
     if value < 0.0 {
         out.push(b'-');
     }
-    let mut digits = [0_u8; 32];
-    let (count, point) = split(printed, &mut digits);
     lay_out(out, digits.get(..count).unwrap_or_default(), point);
 }
 
