@@ -10,7 +10,7 @@ const REPETITIONS: u32 = 3;
 const CALLS_AT_LEAST: u32 = 4;
 
 /// The last calls, and for each period how many calls in a row equal the one a period before.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Cycle<K> {
     /// Key and tool, newest first.

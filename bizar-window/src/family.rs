@@ -19,12 +19,19 @@ pub(crate) struct Family<D> {
 }
 
 /// The failing tools of a turn.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Families<D>([Option<Family<D>>; SIZE]);
+#[derive(Clone, Debug)]
+pub(crate) struct Families<D> {
+    places: [Option<Family<D>>; SIZE],
+    /// How many places are taken: mostly none, and then nothing is searched.
+    taken: usize,
+}
 
 impl<D: Copy + Eq> Families<D> {
     pub(crate) const fn new() -> Self {
-        Self([None; SIZE])
+        Self {
+            places: [None; SIZE],
+            taken: 0,
+        }
     }
 
     /// Verdict and count of a call of `tool` in `round`, as if it failed like those before it.
@@ -46,9 +53,13 @@ impl<D: Copy + Eq> Families<D> {
 
     /// A call of `tool` succeeded.
     pub(crate) fn succeeded(&mut self, tool: u64) {
-        for place in &mut self.0 {
+        if self.taken == 0 {
+            return;
+        }
+        for place in &mut self.places {
             if place.is_some_and(|family| family.tool == tool) {
                 *place = None;
+                self.taken -= 1;
             }
         }
     }
@@ -56,7 +67,7 @@ impl<D: Copy + Eq> Families<D> {
     /// A call of `tool`, made in `round`, failed with this result.
     pub(crate) fn failed(&mut self, tool: u64, round: u64, digest: Option<D>) {
         if let Some(family) = self
-            .0
+            .places
             .iter_mut()
             .flatten()
             .find(|family| family.tool == tool)
@@ -76,10 +87,11 @@ impl<D: Copy + Eq> Families<D> {
         }
         // A free place, else that of the tool that failed longest ago.
         let place = self
-            .0
+            .places
             .iter_mut()
             .min_by_key(|place| place.map(|family| family.round));
         if let Some(place) = place {
+            self.taken += usize::from(place.is_none());
             *place = Some(Family {
                 tool,
                 round,
@@ -91,7 +103,7 @@ impl<D: Copy + Eq> Families<D> {
 
     #[cfg(feature = "serde")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = Family<D>> + '_ {
-        self.0.iter().copied().flatten()
+        self.places.iter().copied().flatten()
     }
 
     /// The families of a snapshot; `None` if there are too many.
@@ -104,10 +116,19 @@ impl<D: Copy + Eq> Families<D> {
         for (place, family) in places.iter_mut().zip(families) {
             *place = Some(*family);
         }
-        Some(Self(places))
+        Some(Self {
+            places,
+            taken: families.len(),
+        })
     }
 
     fn of(&self, tool: u64) -> Option<&Family<D>> {
-        self.0.iter().flatten().find(|family| family.tool == tool)
+        if self.taken == 0 {
+            return None;
+        }
+        self.places
+            .iter()
+            .flatten()
+            .find(|family| family.tool == tool)
     }
 }

@@ -1,7 +1,7 @@
 //! Polls that have not ended yet.
 
 /// How many polls may be open at once; more of them push the oldest out.
-pub(crate) const SIZE: usize = 8;
+pub(crate) const SIZE: usize = 6;
 const SIZE_U64: u64 = SIZE as u64;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -14,7 +14,7 @@ pub(crate) enum Poll<K> {
 }
 
 /// The last polls whose answer is not known.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Polls<K> {
     places: [Option<Poll<K>>; SIZE],
     /// Sequence number of the next poll; its remainder is its place.

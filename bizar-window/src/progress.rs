@@ -16,7 +16,7 @@ const FANOUT_NOTICE: u32 = 5;
 const FANOUT_WARN: u32 = 8;
 
 /// Everything `progress` remembers of a turn.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Progress<K, D> {
     pub(crate) ring: Ring<K, D>,
     pub(crate) polls: Polls<K>,
@@ -31,6 +31,8 @@ pub(crate) struct Progress<K, D> {
     pub(crate) unchanged: u32,
     /// The first entry of the current round.
     pub(crate) round_start: u64,
+    /// Calls of the round that have not ended; 0 is exact, so that most rounds end at once.
+    pub(crate) open: u32,
 }
 
 /// What a result brought.
@@ -51,6 +53,7 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
             streak: 0,
             unchanged: 0,
             round_start: 0,
+            open: 0,
         }
     }
 
@@ -67,27 +70,33 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
 
     /// A round is over: what has not ended by now is missing.
     pub(crate) fn end_round(&mut self) -> Brought {
+        let start = std::mem::replace(&mut self.round_start, self.ring.head());
+        if self.open == 0 {
+            return Brought::Nothing;
+        }
         let mut brought = Brought::Nothing;
-        for seq in self.ring.since(self.round_start) {
+        for seq in self.ring.since(start) {
             if let Some(slot) = self.ring.find(seq)
                 && let Some(entry) = self.ring.entry(slot)
                 && entry.answer == Answer::Open
             {
-                let answer = self.missing(&entry.key);
+                let answer = self.missing(&entry.key, Some(slot));
                 brought = brought.or(self.end_entry(slot, answer));
             }
         }
         while let Some(key) = self.polls.next_open() {
-            let answer = self.missing(&key);
+            let answer = self.missing(&key, None);
             brought = brought.or(self.end_poll(key, answer));
         }
+        // News of a poll is an entry too, and belongs to the round that is over.
         self.round_start = self.ring.head();
+        self.open = 0;
         brought
     }
 
     /// The finding on a call that was already made in this round, if it was.
     pub(crate) fn judge_copy(&mut self, call: &Call<K>, round: u64) -> Option<(Finding, Handle)> {
-        if call.kind == Kind::Poll {
+        if call.kind == Kind::Poll || self.round_start == self.ring.head() {
             return None;
         }
         let (slot, _) = self.ring.last(&call.key)?;
@@ -162,6 +171,8 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
             if let Some(slot) = self.ring.find(seq) {
                 self.ring.mark_stale(slot);
             }
+        } else {
+            self.open += 1;
         }
         Handle {
             place: Place::Entry,
@@ -278,9 +289,10 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
         } else {
             // A poll that is pushed out while still open has ended without an answer.
             if let Some(key) = self.polls.pushed_out() {
-                let answer = self.missing(&key);
+                let answer = self.missing(&key, None);
                 self.end_poll(key, answer);
             }
+            self.open += 1;
             (Place::Poll, self.polls.open(call.key))
         };
         Handle {
@@ -295,7 +307,10 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
     fn answer_entry(&mut self, slot: Slot, answer: Answer<D>) -> Option<Brought> {
         let entry = *self.ring.entry(slot)?;
         match entry.answer {
-            Answer::Open => Some(self.end_entry(slot, answer)),
+            Answer::Open => {
+                self.open = self.open.saturating_sub(1);
+                Some(self.end_entry(slot, answer))
+            }
             Answer::Missing | Answer::Assumed(_) => Some(self.correct_entry(slot, answer)),
             Answer::Known(_) | Answer::Bare(_) | Answer::Refused => None,
         }
@@ -336,7 +351,10 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
 
     fn answer_poll(&mut self, seq: u64, answer: Answer<D>) -> Option<Brought> {
         let (key, is_late) = self.polls.answered(seq)?;
-        if is_late && self.ring.has_pair(&key, &answer, None) {
+        if !is_late {
+            self.open = self.open.saturating_sub(1);
+        } else if self.ring.has_pair(&key, &answer, None) {
+            // It was counted when it was missed.
             return Some(Brought::Nothing);
         }
         Some(self.end_poll(key, answer))
@@ -361,9 +379,9 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
         Brought::News
     }
 
-    fn missing(&self, key: &K) -> Answer<D> {
+    fn missing(&self, key: &K, slot: Option<Slot>) -> Answer<D> {
         self.ring
-            .last_digest(key)
+            .last_digest(key, slot)
             .map_or(Answer::Missing, Answer::Assumed)
     }
 

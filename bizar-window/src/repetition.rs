@@ -10,7 +10,7 @@ pub(crate) const MIN_WINDOW: usize = 3;
 pub(crate) const SIZE: usize = MAX_WINDOW - 1;
 
 /// The keys of the last calls, and the unbroken run that ends with the last one.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Repetition<K> {
     keys: [Option<K>; SIZE],
     /// Where the next key goes.

@@ -1,13 +1,18 @@
 //! The last calls of a turn in a fixed place, searched by tag first.
 
+use std::ops::Range;
+
 #[cfg(feature = "serde")]
 use crate::snapshot::StoredEntry;
 use crate::{Key, Rule, Verdict};
 
-/// How many entries the ring holds.
-pub(crate) const SIZE: usize = 48;
-const SIZE_U64: u64 = SIZE as u64;
+/// A call is compared with this many calls before it.
+const SPAN: usize = 48;
+/// One entry more than that: the call itself stands in the ring before it ends.
+const SIZE: usize = 49;
 const ALL: u64 = (1 << SIZE) - 1;
+/// Eight tags to a word.
+const WORDS: usize = SIZE.div_ceil(8);
 
 /// What is known of a call's result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -64,11 +69,12 @@ pub(crate) struct Entry<K, D> {
     pub(crate) period: u8,
 }
 
-/// The last [`SIZE`] entries, each with a sequence number that is never used twice.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// The last entries, each with a sequence number that is never used twice.
+#[derive(Clone, Debug)]
 pub(crate) struct Ring<K, D> {
     entries: [Option<Entry<K, D>>; SIZE],
-    tags: [u16; SIZE],
+    /// A byte of each key's tag, slot by slot from the low end of the first word.
+    tags: [u64; WORDS],
     tools: [u64; SIZE],
     counts: [u32; SIZE],
     /// Bit = slot: a poll's answer, which no counted call is compared with.
@@ -77,7 +83,9 @@ pub(crate) struct Ring<K, D> {
     stale: u64,
     /// Sequence number of the next entry.
     head: u64,
-    len: u64,
+    /// Its slot.
+    next: usize,
+    len: usize,
 }
 
 /// Where an entry stands: an index below [`SIZE`].
@@ -90,12 +98,13 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
     pub(crate) const fn new(head: u64) -> Self {
         Self {
             entries: [None; SIZE],
-            tags: [0; SIZE],
+            tags: [0; WORDS],
             tools: [0; SIZE],
             counts: [0; SIZE],
             polls: 0,
             stale: 0,
             head,
+            next: 0,
             len: 0,
         }
     }
@@ -103,8 +112,10 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
     /// Appends an entry, forgetting the oldest where there is no room. Returns its sequence number.
     pub(crate) fn push(&mut self, entry: Entry<K, D>, tool: u64, count: u32, is_poll: bool) -> u64 {
         let seq = self.head;
-        let slot = slot_of(seq);
-        self.tags[slot.0] = short_tag(&entry.key);
+        let slot = Slot(self.next);
+        let (word, shift) = (slot.0 / 8, slot.0 % 8 * 8);
+        self.tags[word] =
+            (self.tags[word] & !(0xff << shift)) | (u64::from(short_tag(&entry.key)) << shift);
         self.entries[slot.0] = Some(entry);
         self.tools[slot.0] = tool;
         self.counts[slot.0] = count;
@@ -114,7 +125,12 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         }
         self.stale &= !bit(slot);
         self.head += 1;
-        self.len = (self.len + 1).min(SIZE_U64);
+        self.next = if self.next + 1 == SIZE {
+            0
+        } else {
+            self.next + 1
+        };
+        self.len = (self.len + 1).min(SIZE);
         seq
     }
 
@@ -124,7 +140,8 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
 
     /// The slot of a sequence number that still stands in the ring.
     pub(crate) fn find(&self, seq: u64) -> Option<Slot> {
-        (seq < self.head && self.head - seq <= self.len).then(|| slot_of(seq))
+        let back = usize::try_from(self.head.checked_sub(seq)?).ok()?;
+        (1..=self.len).contains(&back).then(|| self.slot_back(back))
     }
 
     pub(crate) fn entry(&self, slot: Slot) -> Option<&Entry<K, D>> {
@@ -161,7 +178,7 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
 
     /// Its latest counted occurrence, and how many counted calls back that is (1 = the last one).
     pub(crate) fn last(&self, key: &K) -> Option<(Slot, u32)> {
-        let mut found = self.by_age(self.tagged(short_tag(key)) & !self.polls);
+        let mut found = self.by_age(self.tagged(short_tag(key)) & !self.polls & self.recent());
         while found != 0 {
             let age = found.ilog2();
             let slot = self.slot_at(age);
@@ -174,12 +191,9 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         None
     }
 
-    /// Whether this pair stands in the ring, other than in `except`.
+    /// Whether this pair stands in the ring; for the call in a slot: other than there.
     pub(crate) fn has_pair(&self, key: &K, answer: &Answer<D>, except: Option<Slot>) -> bool {
-        let mut found = self.tagged(short_tag(key)) & self.occupied();
-        if let Some(slot) = except {
-            found &= !bit(slot);
-        }
+        let mut found = self.tagged(short_tag(key)) & self.others(except);
         while found != 0 {
             let slot = Slot(found.trailing_zeros() as usize);
             if let Some(entry) = self.entry(slot)
@@ -193,9 +207,9 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         false
     }
 
-    /// The digest of the latest occurrence that has one.
-    pub(crate) fn last_digest(&self, key: &K) -> Option<D> {
-        let mut found = self.by_age(self.tagged(short_tag(key)));
+    /// The digest of the latest occurrence that has one; for the call in a slot: other than there.
+    pub(crate) fn last_digest(&self, key: &K, except: Option<Slot>) -> Option<D> {
+        let mut found = self.by_age(self.tagged(short_tag(key)) & self.others(except));
         while found != 0 {
             let age = found.ilog2();
             if let Some(entry) = self.entry(self.slot_at(age))
@@ -218,45 +232,44 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
 
     /// The counted entries before `end`, newest first.
     pub(crate) fn counted_before(&self, end: u64) -> impl Iterator<Item = Slot> + '_ {
-        let end = end.min(self.head);
-        (self.head.saturating_sub(self.len)..end)
+        let all = self.since(0);
+        (all.start..all.end.min(end))
             .rev()
-            .map(slot_of)
-            .filter(|&slot| !self.is_poll(slot))
+            .filter_map(|seq| self.find(seq))
+            .filter(|slot| !self.is_poll(*slot))
     }
 
-    /// The sequence numbers of everything from `start` on.
-    pub(crate) fn since(&self, start: u64) -> std::ops::Range<u64> {
-        start.max(self.head.saturating_sub(self.len))..self.head
+    /// The sequence numbers that stand in the ring, from `start` on.
+    pub(crate) fn since(&self, start: u64) -> Range<u64> {
+        start.max(self.head.saturating_sub(self.len as u64))..self.head
     }
 
     /// Everything that stands in the ring, oldest first.
     #[cfg(feature = "serde")]
     pub(crate) fn stored(&self) -> impl Iterator<Item = StoredEntry<K, D>> + '_ {
-        (self.head - self.len..self.head)
-            .map(slot_of)
-            .filter_map(|slot| {
-                Some(StoredEntry {
-                    entry: *self.entry(slot)?,
-                    tool: self.tool(slot),
-                    count: self.count(slot),
-                    is_poll: self.is_poll(slot),
-                    is_stale: self.is_stale(slot),
-                })
+        self.since(0).filter_map(|seq| {
+            let slot = self.find(seq)?;
+            Some(StoredEntry {
+                entry: *self.entry(slot)?,
+                tool: self.tool(slot),
+                count: self.count(slot),
+                is_poll: self.is_poll(slot),
+                is_stale: self.is_stale(slot),
             })
+        })
     }
 
     /// The ring of a snapshot; `None` if there are more entries than can be.
     #[cfg(feature = "serde")]
     pub(crate) fn restore(head: u64, entries: &[StoredEntry<K, D>]) -> Option<Self> {
-        let len = u64::try_from(entries.len())
-            .ok()
-            .filter(|len| *len <= SIZE_U64)?;
-        let mut ring = Self::new(head.checked_sub(len)?);
+        if entries.len() > SIZE {
+            return None;
+        }
+        let mut ring = Self::new(head.checked_sub(entries.len() as u64)?);
         for stored in entries {
             let seq = ring.push(stored.entry, stored.tool, stored.count, stored.is_poll);
             if stored.is_stale {
-                ring.mark_stale(slot_of(seq));
+                ring.mark_stale(ring.find(seq)?);
             }
         }
         Some(ring)
@@ -266,49 +279,67 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         self.entry(slot).is_some_and(|entry| entry.key == *key)
     }
 
-    /// The slots, as bits, whose tag is this one; empty slots may be among them.
-    fn tagged(&self, tag: u16) -> u64 {
+    /// The occupied slots, as bits, whose byte of the tag is this one.
+    fn tagged(&self, tag: u8) -> u64 {
+        const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+        let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
         let mut bits = 0;
-        for (slot, other) in self.tags.iter().enumerate() {
-            bits |= u64::from(*other == tag) << slot;
+        for (word, tags) in self.tags.iter().enumerate() {
+            // A byte that is equal becomes zero, and then the only one whose high bit is set.
+            let differs = tags ^ wanted;
+            let equal = !(((differs & LOW) + LOW) | differs | LOW);
+            // The product moves the eight high bits next to each other.
+            bits |= ((equal >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * word);
         }
-        bits
+        bits & self.occupied()
     }
 
+    /// Slots are filled from the first on.
     fn occupied(&self) -> u64 {
-        if self.len == SIZE_U64 {
-            ALL
-        } else {
-            let bits = (1 << self.len) - 1;
-            let start = (self.head - self.len) % SIZE_U64;
-            ((bits << start) | (bits >> (SIZE_U64 - start))) & ALL
+        (1 << self.len) - 1
+    }
+
+    /// What the call in this slot is compared with, or a call that has none.
+    fn others(&self, except: Option<Slot>) -> u64 {
+        match except {
+            Some(slot) => self.occupied() & !bit(slot),
+            None => self.recent(),
         }
     }
 
-    /// Turns bits of slots into bits of age: the oldest slot is bit 0, the newest the highest.
+    /// What a call that has no slot yet is compared with.
+    fn recent(&self) -> u64 {
+        // Where the ring is full, the oldest entry is where the next one goes.
+        let oldest = if self.len > SPAN { 1 << self.next } else { 0 };
+        self.occupied() & !oldest
+    }
+
+    /// Turns bits of slots into bits of age, of which the highest is the newest entry.
     fn by_age(&self, slots: u64) -> u64 {
         let slots = slots & self.occupied();
-        let start = self.head % SIZE_U64;
-        ((slots >> start) | (slots << (SIZE_U64 - start))) & ALL
+        ((slots >> self.next) | (slots << (SIZE - self.next))) & ALL
     }
 
     fn slot_at(&self, age: u32) -> Slot {
-        slot_of(self.head + u64::from(age))
+        self.slot_back(SIZE - age as usize)
     }
-}
 
-fn slot_of(seq: u64) -> Slot {
-    Slot((seq % SIZE_U64) as usize)
+    /// The slot of the entry so many back; 1 = the newest.
+    fn slot_back(&self, back: usize) -> Slot {
+        Slot(if back <= self.next {
+            self.next - back
+        } else {
+            self.next + SIZE - back
+        })
+    }
 }
 
 const fn bit(slot: Slot) -> u64 {
     1 << slot.0
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a part of the tag is enough to skip most slots"
-)]
-fn short_tag(key: &impl Key) -> u16 {
-    key.tag() as u16
+/// A byte of the tag is enough to skip most slots.
+fn short_tag(key: &impl Key) -> u8 {
+    let [byte, ..] = key.tag().to_le_bytes();
+    byte
 }

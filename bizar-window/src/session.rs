@@ -14,7 +14,7 @@ const MAX_HALT_AFTER: u32 = 1000;
 ///
 /// `K` identifies a call, `D` is a digest of its result. A session never allocates; one over
 /// 32-byte keys and 16-byte digests is smaller than 4 KiB.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Session<K, D> {
     pub(crate) rules: Rules,
     pub(crate) memory: Memory<K, D>,
@@ -31,7 +31,7 @@ pub struct Session<K, D> {
 }
 
 /// What the mode remembers.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "a session lives in one place and never allocates"

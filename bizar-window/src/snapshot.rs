@@ -151,6 +151,8 @@ impl<K: Key, D: Copy + Eq> Document<K, D> {
                     streak,
                     unchanged,
                     round_start,
+                    // Whatever is open shows when the round ends.
+                    open: 1,
                 })
             }
             (Mode::Repetition, Stored::Repetition { keys, run }) => {
