@@ -15,7 +15,7 @@ use crate::call::{Delivery, Round, Status};
 pub type State = SessionState<Memory>;
 
 /// The detector of a session and its open calls: hashes, tool names and times, nothing else.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
     session: Session<Key, Digest>,
@@ -41,7 +41,7 @@ impl bizar_window::Key for Key {
 }
 
 /// A call that has begun.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct Open {
     /// A hash of the host's id.
     id: Option<u64>,

@@ -1,0 +1,83 @@
+//! When the text of a level goes to the model.
+
+use bizar_guard::{Delivery, Form, Guard};
+use serde_json::json;
+
+use crate::rig::{Rig, make, repeat};
+
+fn forms() -> [Form; 2] {
+    [Form::Resident, Form::ONE_CALL]
+}
+
+#[test]
+fn a_host_that_forgets_gets_it_with_each_request() {
+    for form in forms() {
+        let rig = Rig::new();
+        let guard = Guard::new(rig.setup(form, &json!({}), &[]));
+        let ask = || guard.request("s", Delivery::Forgets);
+        repeat(&guard, "s", 4);
+        assert_eq!(ask(), None);
+        repeat(&guard, "s", 1);
+        for _ in 0..3 {
+            assert!(
+                ask()
+                    .unwrap()
+                    .starts_with("[loop guard: 5 identical calls to read].")
+            );
+        }
+        repeat(&guard, "s", 3);
+        assert!(
+            ask()
+                .unwrap()
+                .starts_with("[loop guard: 8 identical calls to read].")
+        );
+        // News ends it, when its round has ended.
+        let _ = make(&guard, "s", "read", &json!({"path": "b.rs"}), "news");
+        let _ = make(&guard, "s", "read", &json!({"path": "c.rs"}), "more news");
+        assert_eq!(ask(), None);
+    }
+}
+
+#[test]
+fn a_host_that_keeps_gets_it_once_a_rise() {
+    for form in forms() {
+        let rig = Rig::new();
+        let guard = Guard::new(rig.setup(form, &json!({}), &[]));
+        let mut texts = Vec::new();
+        for i in 0..11 {
+            repeat(&guard, "s", 1);
+            if let Some(text) = guard.request("s", Delivery::Keeps) {
+                texts.push((i, text));
+            }
+            assert_eq!(guard.request("s", Delivery::Keeps), None);
+        }
+        let at: Vec<usize> = texts.iter().map(|(i, _)| *i).collect();
+        assert_eq!(at, [4, 7]);
+    }
+}
+
+#[test]
+fn a_user_message_takes_it_back() {
+    for (form, delivery) in forms()
+        .into_iter()
+        .flat_map(|form| [(form, Delivery::Forgets), (form, Delivery::Keeps)])
+    {
+        let rig = Rig::new();
+        let guard = Guard::new(rig.setup(form, &json!({}), &[]));
+        repeat(&guard, "s", 6);
+        guard.user_message("s", None);
+        assert_eq!(guard.request("s", delivery), None);
+        assert_eq!(repeat(&guard, "s", 1)[0].count, 1);
+    }
+}
+
+#[test]
+fn sessions_that_nobody_knows_have_no_text() {
+    for form in forms() {
+        let rig = Rig::new();
+        let guard = Guard::new(rig.setup(form, &json!({}), &[]));
+        assert_eq!(guard.request("s", Delivery::Forgets), None);
+        repeat(&guard, "other", 6);
+        assert_eq!(guard.request("s", Delivery::Keeps), None);
+    }
+}
