@@ -156,7 +156,7 @@ fn strings() -> Value {
 }
 
 fn structure(rows: usize) -> Value {
-    let row = |n: usize| json!({"id": n, "name": format!("row {n}"), "size": n * 1000, "score": n as f64 / 7.0, "on": n % 2 == 0, "tags": ["a", "b"], "next": null, "at": {"x": n, "y": 2 * n}});
+    let row = |n: usize| json!({"id": n, "name": format!("row {n}"), "size": n * 1000, "score": n as f64 / 7.0, "on": n.is_multiple_of(2), "tags": ["a", "b"], "next": null, "at": {"x": n, "y": 2 * n}});
     Value::Array((0..rows).map(row).collect())
 }
 

@@ -248,6 +248,7 @@ fn end_member(members: &mut [Member], end: usize) {
 }
 
 /// Appends `text` (UTF-8) as a JSON string with the fewest escapes.
+#[inline]
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     out.reserve(text.len() + 2);
     out.push(b'"');
@@ -287,6 +288,7 @@ pub(crate) fn write_escaped(out: &mut Vec<u8>, byte: u8) {
 }
 
 /// How many bytes at the start of `text` stand for themselves in a JSON string.
+#[inline]
 pub(crate) fn plain_prefix(text: &[u8]) -> usize {
     let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
     // Whole blocks without an early exit inside: the compiler makes vector code of it.
@@ -338,7 +340,20 @@ fn nibble(digit: u8) -> u8 {
 ///
 /// It differs from the order of the bytes only where the names part at an escape, or at a character beyond
 /// U+FFFF against one from U+E000 up.
+#[inline]
 fn utf16_order(a: &[u8], b: &[u8]) -> Ordering {
+    // Most names part at their first letter.
+    if let (Some(x), Some(y)) = (a.first(), b.first())
+        && x != y
+        && x.is_ascii_alphanumeric()
+        && y.is_ascii_alphanumeric()
+    {
+        return x.cmp(y);
+    }
+    utf16_order_beyond_first(a, b)
+}
+
+fn utf16_order_beyond_first(a: &[u8], b: &[u8]) -> Ordering {
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (from, to) = (same.saturating_sub(5), same + 1);
     let near = |name: &[u8]| {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod canonical;
+mod compound;
 mod digest;
 mod emit;
 mod error;

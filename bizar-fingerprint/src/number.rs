@@ -2,10 +2,29 @@
 
 use std::io::Write;
 
+/// Appends a number without a sign in decimal.
+#[inline]
+pub(crate) fn write_unsigned(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [b'0'; 20];
+    let mut used = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit += u8::try_from(value % 10).unwrap_or(0);
+        value /= 10;
+        used += 1;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(digits.len() - used..).unwrap_or_default());
+}
+
 /// Appends an integer in decimal.
-pub(crate) fn write_integer(out: &mut Vec<u8>, value: impl serde::Serialize) {
-    // Writing to a `Vec` cannot fail, and neither can printing an integer.
-    let _ = serde_json::to_writer(out, &value);
+#[inline]
+pub(crate) fn write_signed(out: &mut Vec<u8>, value: i64) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    write_unsigned(out, value.unsigned_abs());
 }
 
 /// Appends a finite double.

@@ -244,9 +244,9 @@ impl<'t, R: Rules> Parser<'t, '_, '_, R> {
         }
         let token = std::str::from_utf8(token).unwrap_or_default();
         if integer && let Ok(value) = token.parse::<u64>() {
-            number::write_integer(self.emitter.out(), value);
+            number::write_unsigned(self.emitter.out(), value);
         } else if integer && let Ok(value) = token.parse::<i64>() {
-            number::write_integer(self.emitter.out(), value);
+            number::write_signed(self.emitter.out(), value);
         } else {
             let value = token.parse::<f64>().ok().filter(|value| value.is_finite());
             let value = value.ok_or_else(|| Error::at(ErrorKind::NumberTooLarge, start))?;

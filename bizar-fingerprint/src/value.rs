@@ -54,9 +54,9 @@ pub(crate) fn emit_number<R: Rules>(
     number: &Number,
 ) -> Result<(), Error> {
     if let Some(value) = number.as_u64() {
-        number::write_integer(emitter.out(), value);
+        number::write_unsigned(emitter.out(), value);
     } else if let Some(value) = number.as_i64() {
-        number::write_integer(emitter.out(), value);
+        number::write_signed(emitter.out(), value);
     } else {
         let value = number
             .as_f64()

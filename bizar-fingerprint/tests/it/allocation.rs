@@ -1,6 +1,9 @@
 //! Once its buffers have grown, a fingerprint allocates nothing.
 
-#![expect(unsafe_code, reason = "a global allocator is the only way to count allocations, and implementing one is unsafe")]
+#![expect(
+    unsafe_code,
+    reason = "a global allocator is the only way to count allocations, and implementing one is unsafe"
+)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -50,11 +53,20 @@ fn nothing_is_allocated_once_the_buffers_have_grown() {
         "\u{1f600}": 1, "\u{fb33}": 2, "\n": 3, "nested": [{"z": 1, "a": {"y": [], "b": null}}, true],
     });
     // Out of order, so that it has to be sorted on every path.
-    let Value::Object(members) = &args else { unreachable!("an object") };
-    let members: Vec<String> = members.iter().rev().map(|(k, v)| format!("{}:{v}", json!(k))).collect();
+    let Value::Object(members) = &args else {
+        unreachable!("an object")
+    };
+    let members: Vec<String> = members
+        .iter()
+        .rev()
+        .map(|(k, v)| format!("{}:{v}", json!(k)))
+        .collect();
     let text = format!("{{{}}}", members.join(","));
 
-    for mut fingerprinter in [Fingerprinter::new(), Fingerprinter::new().worktree("/w").keyed(&[1; 32])] {
+    for mut fingerprinter in [
+        Fingerprinter::new(),
+        Fingerprinter::new().worktree("/w").keyed(&[1; 32]),
+    ] {
         let first = fingerprinter.of_text("bash", &text).unwrap();
         let count = allocations(|| {
             assert_eq!(fingerprinter.of_text("bash", &text), Ok(first));
@@ -65,11 +77,20 @@ fn nothing_is_allocated_once_the_buffers_have_grown() {
 
         let call = ("some text", 1.5, [1_u64, 2], Some(true), ());
         let first = fingerprinter.of_serialize("bash", &call);
-        assert_eq!(allocations(|| assert_eq!(fingerprinter.of_serialize("bash", &call), first)), 0);
+        assert_eq!(
+            allocations(|| assert_eq!(fingerprinter.of_serialize("bash", &call), first)),
+            0
+        );
     }
 
     let mut canonicaliser = Canonicaliser::default();
     canonicaliser.from_text(&text).unwrap();
-    assert_eq!(allocations(|| drop(black_box(canonicaliser.from_text(&text)))), 0);
-    assert_eq!(allocations(|| drop(black_box(canonicaliser.from_value(&args)))), 0);
+    assert_eq!(
+        allocations(|| drop(black_box(canonicaliser.from_text(&text)))),
+        0
+    );
+    assert_eq!(
+        allocations(|| drop(black_box(canonicaliser.from_value(&args)))),
+        0
+    );
 }

@@ -9,8 +9,12 @@ fn fifty_fingerprints_never_change() {
     let mut count = 0;
     for line in golden.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
-        let (tool, args) = (case["tool"].as_str().unwrap(), case["args"].as_str().unwrap());
-        let mut fingerprinter = Fingerprinter::new().worktree(case["worktree"].as_str().unwrap_or(""));
+        let (tool, args) = (
+            case["tool"].as_str().unwrap(),
+            case["args"].as_str().unwrap(),
+        );
+        let mut fingerprinter =
+            Fingerprinter::new().worktree(case["worktree"].as_str().unwrap_or(""));
         if case["keyed"] == true {
             fingerprinter = fingerprinter.keyed(&std::array::from_fn(|n| u8::try_from(n).unwrap()));
         }

@@ -1,13 +1,18 @@
 //! No input aborts, hangs or collides in silence.
 
 use bizar_fingerprint::{
-    ErrorKind, Fingerprinter, MAX_DEPTH, canonical_from_serialize, canonical_from_text, canonical_from_value,
+    ErrorKind, Fingerprinter, MAX_DEPTH, canonical_from_serialize, canonical_from_text,
+    canonical_from_value,
 };
 use serde_json::Value;
 
 fn deep_value(levels: usize, objects: bool) -> Value {
     (0..levels).fold(Value::Null, |inner, _| {
-        if objects { Value::Object([(String::from("a"), inner)].into_iter().collect()) } else { Value::Array(vec![inner]) }
+        if objects {
+            Value::Object([(String::from("a"), inner)].into_iter().collect())
+        } else {
+            Value::Array(vec![inner])
+        }
     })
 }
 
@@ -33,17 +38,32 @@ fn fp_14_depth_has_a_limit_and_never_aborts() {
                 let text = canonical_from_text(&json);
                 assert_eq!(text.is_ok(), fits, "{levels}");
                 if let Err(error) = text {
-                    assert_eq!((error.kind(), error.offset()), (ErrorKind::TooDeep, Some(MAX_DEPTH * open.len())));
+                    assert_eq!(
+                        (error.kind(), error.offset()),
+                        (ErrorKind::TooDeep, Some(MAX_DEPTH * open.len()))
+                    );
                 }
-                assert_eq!(Fingerprinter::new().worktree("/w").of_text("t", &json).is_ok(), fits);
+                assert_eq!(
+                    Fingerprinter::new()
+                        .worktree("/w")
+                        .of_text("t", &json)
+                        .is_ok(),
+                    fits
+                );
                 let _ = Fingerprinter::new().digest_text(None, &json);
 
                 let value = deep_value(levels, open == "{\"a\":");
-                for result in [canonical_from_value(&value), canonical_from_serialize(&value)] {
+                for result in [
+                    canonical_from_value(&value),
+                    canonical_from_serialize(&value),
+                ] {
                     assert_eq!(result.is_ok(), fits, "{levels}");
                     if let Err(error) = result {
                         let pointer = if open == "[" { "/0" } else { "/a" }.repeat(MAX_DEPTH);
-                        assert_eq!(error.to_string(), format!("more than 128 levels of nesting at {pointer}"));
+                        assert_eq!(
+                            error.to_string(),
+                            format!("more than 128 levels of nesting at {pointer}")
+                        );
                     }
                 }
                 let _ = Fingerprinter::new().digest_value(None, &value);
@@ -56,7 +76,12 @@ fn fp_14_depth_has_a_limit_and_never_aborts() {
 
 #[test]
 fn unclosed_and_unopened_brackets_are_errors() {
-    for json in ["[".repeat(1_000_000), "{\"a\":".repeat(100_000), "]".repeat(1_000_000), "[{\"\":".repeat(100_000)] {
+    for json in [
+        "[".repeat(1_000_000),
+        "{\"a\":".repeat(100_000),
+        "]".repeat(1_000_000),
+        "[{\"\":".repeat(100_000),
+    ] {
         assert!(canonical_from_text(&json).is_err());
     }
 }
@@ -64,6 +89,8 @@ fn unclosed_and_unopened_brackets_are_errors() {
 #[test]
 fn every_prefix_and_every_changed_byte_of_a_document_is_answered() {
     let json = r#"{"a":[1,-2.5e-3,true,null,"\u00e9\ud83d\ude00\n/w"],"/w":{"b":{},"a":[]},"z":9007199254740993}"#.as_bytes();
+    // serde_json keeps the last of two members, and with `arbitrary_precision` numbers of any size.
+    let silent_in_peer = [ErrorKind::DuplicateKey, ErrorKind::NumberTooLarge];
     let mut fingerprinter = Fingerprinter::new().worktree("/w");
     for end in 0..json.len() {
         assert!(fingerprinter.of_text("t", &json[..end]).is_err());
@@ -76,7 +103,10 @@ fn every_prefix_and_every_changed_byte_of_a_document_is_answered() {
             let peer = serde_json::from_slice::<Value>(&json);
             match ours {
                 Ok(ours) => assert_eq!(ours, fingerprinter.of_value("t", &peer.unwrap()).unwrap()),
-                Err(error) => assert!(peer.is_err() || error.kind() == ErrorKind::DuplicateKey, "{error}"),
+                Err(error) => assert!(
+                    peer.is_err() || silent_in_peer.contains(&error.kind()),
+                    "{error}"
+                ),
             }
         }
     }
@@ -84,7 +114,10 @@ fn every_prefix_and_every_changed_byte_of_a_document_is_answered() {
 
 #[test]
 fn long_names_and_many_members_are_sorted_in_time() {
-    let members: Vec<String> = (0..50_000).rev().map(|n| format!("\"{}{n:05}\":{n}", "k".repeat(50))).collect();
+    let members: Vec<String> = (0..50_000)
+        .rev()
+        .map(|n| format!("\"{}{n:05}\":{n}", "k".repeat(50)))
+        .collect();
     let canonical = canonical_from_text(format!("{{{}}}", members.join(","))).unwrap();
     let sorted: Vec<String> = members.into_iter().rev().collect();
     assert_eq!(canonical, format!("{{{}}}", sorted.join(",")).into_bytes());
@@ -101,7 +134,12 @@ fn a_hard_number_is_read_and_printed_in_time() {
 
 #[test]
 fn an_error_says_nothing_of_the_values() {
-    for json in [r#"{"key":"secret" x}"#, r#"{"key":"secret\ud800"}"#, r#"["secret",1e999]"#, r#"{"secret":1,"secret":2}"#] {
+    for json in [
+        r#"{"key":"secret" x}"#,
+        r#"{"key":"secret\ud800"}"#,
+        r#"["secret",1e999]"#,
+        r#"{"secret":1,"secret":2}"#,
+    ] {
         assert!(!format!("{:?}", canonical_from_text(json).unwrap_err()).contains("secret"));
     }
 }

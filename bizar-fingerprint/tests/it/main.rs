@@ -1,5 +1,11 @@
 //! One file per guarantee of the README.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail like tests"
+)]
+
 mod allocation;
 mod canonical;
 mod digest;

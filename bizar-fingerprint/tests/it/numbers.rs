@@ -1,6 +1,8 @@
 //! Numbers as ECMAScript writes them, and 64-bit integers exactly, on every path.
 
-use bizar_fingerprint::{ErrorKind, canonical_from_serialize, canonical_from_text, canonical_from_value};
+use bizar_fingerprint::{
+    ErrorKind, canonical_from_serialize, canonical_from_text, canonical_from_value,
+};
 use serde_json::Value;
 
 /// Canonical text of a JSON number, the same from text, value and serialize.
@@ -8,8 +10,16 @@ use serde_json::Value;
 fn number(json: &str) -> String {
     let value: Value = serde_json::from_str(json).unwrap();
     let text = canonical_from_text(json).unwrap();
-    assert_eq!(text, canonical_from_value(&value).unwrap(), "{json} as a value");
-    assert_eq!(text, canonical_from_serialize(&value).unwrap(), "{json} serialised");
+    assert_eq!(
+        text,
+        canonical_from_value(&value).unwrap(),
+        "{json} as a value"
+    );
+    assert_eq!(
+        text,
+        canonical_from_serialize(&value).unwrap(),
+        "{json} serialised"
+    );
     String::from_utf8(text).unwrap()
 }
 
@@ -125,18 +135,41 @@ fn fp_06_one_rule_for_both_signs() {
 #[test]
 fn integers_of_128_bits_are_exact_as_far_as_64_bits_go() {
     let text = |value: Vec<u8>| String::from_utf8(value).unwrap();
-    assert_eq!(text(canonical_from_serialize(&i128::from(u64::MAX)).unwrap()), "18446744073709551615");
-    assert_eq!(text(canonical_from_serialize(&i128::from(i64::MIN)).unwrap()), "-9223372036854775808");
-    assert_eq!(text(canonical_from_serialize(&(i128::from(i64::MIN) - 1)).unwrap()), "-9223372036854776000");
-    assert_eq!(text(canonical_from_serialize(&(u128::from(u64::MAX) + 1)).unwrap()), "18446744073709552000");
-    assert_eq!(text(canonical_from_serialize(&u128::MAX).unwrap()), "3.402823669209385e+38");
+    assert_eq!(
+        text(canonical_from_serialize(&i128::from(u64::MAX)).unwrap()),
+        "18446744073709551615"
+    );
+    assert_eq!(
+        text(canonical_from_serialize(&i128::from(i64::MIN)).unwrap()),
+        "-9223372036854775808"
+    );
+    assert_eq!(
+        text(canonical_from_serialize(&(i128::from(i64::MIN) - 1)).unwrap()),
+        "-9223372036854776000"
+    );
+    assert_eq!(
+        text(canonical_from_serialize(&(u128::from(u64::MAX) + 1)).unwrap()),
+        "18446744073709552000"
+    );
+    assert_eq!(
+        text(canonical_from_serialize(&u128::MAX).unwrap()),
+        "3.402823669209385e+38"
+    );
 }
 
 #[test]
 fn a_number_beyond_a_double_is_an_error_that_says_where() {
-    for (json, offset) in [("1e400", 0), ("[1,-1E+309]", 3), (r#"{"a":{"b":2e999}}"#, 10)] {
+    for (json, offset) in [
+        ("1e400", 0),
+        ("[1,-1E+309]", 3),
+        (r#"{"a":{"b":2e999}}"#, 10),
+    ] {
         let error = canonical_from_text(json).unwrap_err();
-        assert_eq!((error.kind(), error.offset()), (ErrorKind::NumberTooLarge, Some(offset)), "{json}");
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (ErrorKind::NumberTooLarge, Some(offset)),
+            "{json}"
+        );
     }
 }
 
@@ -144,7 +177,13 @@ fn a_number_beyond_a_double_is_an_error_that_says_where() {
 #[test]
 fn a_value_may_hold_a_number_beyond_a_double_and_then_is_an_error_with_a_pointer() {
     let value: Value = serde_json::from_str(r#"{"a":[1,1e400]}"#).unwrap();
-    for error in [canonical_from_value(&value).unwrap_err(), canonical_from_serialize(&value).unwrap_err()] {
-        assert_eq!(error.to_string(), "number beyond the range of a double at /a/1");
+    for error in [
+        canonical_from_value(&value).unwrap_err(),
+        canonical_from_serialize(&value).unwrap_err(),
+    ] {
+        assert_eq!(
+            error.to_string(),
+            "number beyond the range of a double at /a/1"
+        );
     }
 }

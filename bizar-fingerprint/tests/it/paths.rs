@@ -61,7 +61,10 @@ fn paths_outside_are_hashed() {
 
 #[test]
 fn path_01_climbing_out_is_outside() {
-    assert_eq!(rewritten("/home/u/work/p", "/home/u/work/p/../../secret"), outside("/home/u/secret"));
+    assert_eq!(
+        rewritten("/home/u/work/p", "/home/u/work/p/../../secret"),
+        outside("/home/u/secret")
+    );
 }
 
 #[test]
@@ -72,7 +75,10 @@ fn path_02_a_symbolic_link_is_a_name_like_any_other() {
     #[cfg(unix)]
     let _ = std::os::unix::fs::symlink("/etc", &link);
     let root = directory.to_str().unwrap().replace('\\', "/");
-    assert_eq!(rewritten(&root, &format!("{root}/link/new/file")), "link/new/file");
+    assert_eq!(
+        rewritten(&root, &format!("{root}/link/new/file")),
+        "link/new/file"
+    );
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
@@ -95,7 +101,19 @@ fn path_05_cleaning_follows_the_usual_table() {
     }
     // What is not absolute is no path of ours, however it looks.
     for text in [
-        "", " ", ".", "..", "../..", "../../abc", "abc", "abc/def/", "./", "../", "abc//def//ghi", "abc/./../def", "abc/def/ghi/../jkl",
+        "",
+        " ",
+        ".",
+        "..",
+        "../..",
+        "../../abc",
+        "abc",
+        "abc/def/",
+        "./",
+        "../",
+        "abc//def//ghi",
+        "abc/./../def",
+        "abc/def/ghi/../jkl",
         "abc/../../././../def",
     ] {
         assert_eq!(rewritten("/w", text), text);
@@ -112,7 +130,12 @@ fn path_06_a_drive_keeps_its_root_and_is_a_name_on_posix() {
 
 #[test]
 fn windows_spellings_of_one_place_are_one() {
-    for worktree in ["C:\\Users\\u\\p", "c:/Users/u/p/", "\\\\?\\C:\\Users\\u\\p", "C:\\Users\\u\\.\\x\\..\\p\\"] {
+    for worktree in [
+        "C:\\Users\\u\\p",
+        "c:/Users/u/p/",
+        "\\\\?\\C:\\Users\\u\\p",
+        "C:\\Users\\u\\.\\x\\..\\p\\",
+    ] {
         for (path, relative) in [
             ("C:\\Users\\u\\p\\src\\a.rs", "src/a.rs"),
             ("c:/Users/u/p/src/a.rs", "src/a.rs"),
@@ -129,9 +152,22 @@ fn windows_spellings_of_one_place_are_one() {
             ("C:\\USERS\\u\\p\\a", "C:/USERS/u/p/a"),
             ("\\\\server\\share\\..\\a", "//server/share/a"),
         ] {
-            assert_eq!(rewritten(worktree, path), outside(clean), "{worktree} {path}");
+            assert_eq!(
+                rewritten(worktree, path),
+                outside(clean),
+                "{worktree} {path}"
+            );
         }
-        for text in ["C:", "C:a", "a:b", "/etc/passwd", "\\x", "\\\\server", "1:\\x", "\\\\?\\Volume{1}\\a"] {
+        for text in [
+            "C:",
+            "C:a",
+            "a:b",
+            "/etc/passwd",
+            "\\x",
+            "\\\\server",
+            "1:\\x",
+            "\\\\?\\Volume{1}\\a",
+        ] {
             assert_eq!(rewritten(worktree, text), text, "{worktree}");
         }
     }
@@ -142,14 +178,34 @@ fn a_worktree_on_a_share_works() {
     for worktree in ["\\\\server\\share\\p", "\\\\?\\UNC\\server\\share\\p\\"] {
         assert_eq!(rewritten(worktree, "\\\\server\\share\\p\\a\\b"), "a/b");
         assert_eq!(rewritten(worktree, "//server/share/p/a"), "a");
-        assert_eq!(rewritten(worktree, "\\\\server\\share\\pp"), outside("//server/share/pp"));
+        assert_eq!(
+            rewritten(worktree, "\\\\server\\share\\pp"),
+            outside("//server/share/pp")
+        );
     }
 }
 
 #[test]
 fn the_root_of_a_file_system_is_no_worktree() {
-    for root in ["/", "//", "/..", "/a/..", "C:\\", "c:/", "\\\\?\\C:\\", "\\\\server\\share", "\\\\server\\share\\", "", ".", "relative/dir", "C:"] {
-        assert!(!Fingerprinter::new().worktree(root).has_worktree(), "{root}");
+    for root in [
+        "/",
+        "//",
+        "/..",
+        "/a/..",
+        "C:\\",
+        "c:/",
+        "\\\\?\\C:\\",
+        "\\\\server\\share",
+        "\\\\server\\share\\",
+        "",
+        ".",
+        "relative/dir",
+        "C:",
+    ] {
+        assert!(
+            !Fingerprinter::new().worktree(root).has_worktree(),
+            "{root}"
+        );
         assert_eq!(rewritten(root, "/etc/passwd"), "/etc/passwd", "{root}");
     }
     assert!(Fingerprinter::new().worktree("/a").has_worktree());
@@ -158,7 +214,15 @@ fn the_root_of_a_file_system_is_no_worktree() {
 
 #[test]
 fn a_path_inside_a_longer_string_stays() {
-    for text in ["cat /w/a", " /w/a", "file:///w/a", "/w/a\n/w/b", "/* a\n * comment */", "/w/\0", "~/a"] {
+    for text in [
+        "cat /w/a",
+        " /w/a",
+        "file:///w/a",
+        "/w/a\n/w/b",
+        "/* a\n * comment */",
+        "/w/\0",
+        "~/a",
+    ] {
         assert_eq!(rewritten("/w", text), text);
     }
     let long = format!("/w/{}", "x".repeat(5000));
@@ -168,9 +232,17 @@ fn a_path_inside_a_longer_string_stays() {
 #[test]
 fn values_are_rewritten_at_any_depth_and_names_never() {
     let mut fingerprinter = Fingerprinter::new().worktree("/w");
-    let document = fingerprinter.canonical_text("t", r#"{"/w/k":["/w/a",{"x":"/w/b"}],"a":"\/w\u002fc"}"#).unwrap();
-    assert_eq!(document, br#"{"args":{"/w/k":["a",{"x":"b"}],"a":"c"},"tool":"t"}"#);
-    assert_eq!(fingerprinter.canonical_text("t", r#""/w/a""#).unwrap(), br#"{"args":"a","tool":"t"}"#);
+    let document = fingerprinter
+        .canonical_text("t", r#"{"/w/k":["/w/a",{"x":"/w/b"}],"a":"\/w\u002fc"}"#)
+        .unwrap();
+    assert_eq!(
+        document,
+        br#"{"args":{"/w/k":["a",{"x":"b"}],"a":"c"},"tool":"t"}"#
+    );
+    assert_eq!(
+        fingerprinter.canonical_text("t", r#""/w/a""#).unwrap(),
+        br#"{"args":"a","tool":"t"}"#
+    );
 }
 
 #[test]
@@ -180,8 +252,14 @@ fn each_step_can_be_switched_off() {
         String::from_utf8(fingerprinter.clone().canonical_text("t", args).unwrap()).unwrap()
     };
     let no_hash = Fingerprinter::new().worktree("/w").hash_outside(false);
-    assert_eq!(document(no_hash, args), r#"{"args":{"a":"x","b":"/etc"},"tool":"t"}"#);
-    assert_eq!(document(Fingerprinter::new(), args), r#"{"args":{"a":"/w/x","b":"/etc"},"tool":"t"}"#);
+    assert_eq!(
+        document(no_hash, args),
+        r#"{"args":{"a":"x","b":"/etc"},"tool":"t"}"#
+    );
+    assert_eq!(
+        document(Fingerprinter::new(), args),
+        r#"{"args":{"a":"/w/x","b":"/etc"},"tool":"t"}"#
+    );
     let empty = Fingerprinter::new().unify_empty(false);
     assert_eq!(document(empty, "null"), r#"{"args":null,"tool":"t"}"#);
 }

@@ -1,6 +1,8 @@
 //! What holds for any document, checked against a peer and against the obvious way to do it.
 
-use bizar_fingerprint::{Fingerprinter, canonical_from_serialize, canonical_from_text, canonical_from_value};
+use bizar_fingerprint::{
+    Fingerprinter, canonical_from_serialize, canonical_from_text, canonical_from_value,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
 
@@ -9,16 +11,35 @@ fn number() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
         (-1000..1000_i32).prop_map(Value::from),
-        any::<u64>().prop_map(|bits| Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number)),
-        (-1_000_000..1_000_000_i32, -30..30_i32).prop_map(|(m, e)| Value::from(f64::from(m) * 10_f64.powi(e))),
+        any::<u64>().prop_map(
+            |bits| Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number)
+        ),
+        (-1_000_000..1_000_000_i32, -30..30_i32)
+            .prop_map(|(m, e)| Value::from(f64::from(m) * 10_f64.powi(e))),
     ]
 }
 
 /// Few letters, so that names meet, share beginnings and differ at every kind of character.
 fn text() -> impl Strategy<Value = String> {
     let letter = prop::sample::select(vec![
-        'a', 'b', '"', '\\', '/', '\n', '\u{8}', '\u{1}', '\u{1f}', '\u{7f}', 'é', '\u{d7ff}', '\u{e000}', '\u{fb33}', '\u{ffff}',
-        '\u{10000}', '\u{1f600}', '\u{10ffff}',
+        'a',
+        'b',
+        '"',
+        '\\',
+        '/',
+        '\n',
+        '\u{8}',
+        '\u{1}',
+        '\u{1f}',
+        '\u{7f}',
+        'é',
+        '\u{d7ff}',
+        '\u{e000}',
+        '\u{fb33}',
+        '\u{ffff}',
+        '\u{10000}',
+        '\u{1f600}',
+        '\u{10ffff}',
     ]);
     prop_oneof![
         4 => prop::collection::vec(letter, 0..6).prop_map(|letters| letters.into_iter().collect()),
@@ -36,7 +57,8 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 40, 8, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::Array),
-            prop::collection::vec((text(), inner), 0..8).prop_map(|members| Value::Object(members.into_iter().collect())),
+            prop::collection::vec((text(), inner), 0..8)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
@@ -44,14 +66,23 @@ fn value() -> impl Strategy<Value = Value> {
 /// The same value as text of another look: members turned round, white space, every character escaped.
 fn other_text(value: &Value) -> String {
     let string = |text: &str| {
-        let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+        let units: String = text
+            .encode_utf16()
+            .map(|unit| format!("\\u{unit:04X}"))
+            .collect();
         format!("\"{units}\"")
     };
     match value {
         Value::String(text) => string(text),
-        Value::Array(items) => format!("[ {} ]", items.iter().map(other_text).collect::<Vec<_>>().join("\n,")),
+        Value::Array(items) => format!(
+            "[ {} ]",
+            items.iter().map(other_text).collect::<Vec<_>>().join("\n,")
+        ),
         Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().map(|(k, v)| format!("\t{} : {}", string(k), other_text(v))).collect();
+            let mut members: Vec<_> = members
+                .iter()
+                .map(|(k, v)| format!("\t{} : {}", string(k), other_text(v)))
+                .collect();
             members.reverse();
             format!("{{{}\r}}", members.join(", "))
         }
@@ -106,11 +137,17 @@ fn naive(value: &Value, out: &mut String) {
         }
         Value::Number(number) if number.is_i64() || number.is_u64() => {
             // `-0` is an integer where serde_json keeps the text of numbers.
-            out.push_str(&number.as_i64().map_or_else(|| number.to_string(), |integer| integer.to_string()));
+            out.push_str(
+                &number
+                    .as_i64()
+                    .map_or_else(|| number.to_string(), |integer| integer.to_string()),
+            );
         }
         Value::Number(number) => {
             let double = number.as_f64().unwrap();
-            out.push_str(&String::from_utf8(serde_json_canonicalizer::to_vec(&double).unwrap()).unwrap());
+            out.push_str(
+                &String::from_utf8(serde_json_canonicalizer::to_vec(&double).unwrap()).unwrap(),
+            );
         }
         other => out.push_str(&other.to_string()),
     }
@@ -125,7 +162,12 @@ fn small_integers(value: Value) -> Value {
             _ => Value::Null,
         },
         Value::Array(items) => items.into_iter().map(small_integers).collect(),
-        Value::Object(members) => Value::Object(members.into_iter().map(|(k, v)| (k, small_integers(v))).collect::<Map<_, _>>()),
+        Value::Object(members) => Value::Object(
+            members
+                .into_iter()
+                .map(|(k, v)| (k, small_integers(v)))
+                .collect::<Map<_, _>>(),
+        ),
         other => other,
     }
 }

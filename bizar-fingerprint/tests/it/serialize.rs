@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bizar_fingerprint::{ErrorKind, canonical_from_serialize, canonical_from_text, canonical_from_value};
+use bizar_fingerprint::{
+    ErrorKind, canonical_from_serialize, canonical_from_text, canonical_from_value,
+};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -52,7 +54,10 @@ fn message(value: &(impl Serialize + ?Sized)) -> String {
 fn every_shape_is_written_as_its_value_is() {
     let record = Record {
         zeta: Some(i64::MIN),
-        alpha: Shape::Named { y: u64::MAX, x: None },
+        alpha: Shape::Named {
+            y: u64::MAX,
+            x: None,
+        },
         list: vec![Shape::Empty, Shape::One(1.0), Shape::Two(1, -1)],
         unit: Unit,
         newtype: Newtype(7),
@@ -61,8 +66,14 @@ fn every_shape_is_written_as_its_value_is() {
         bytes: Bytes,
     };
     let canonical = canonical_from_serialize(&record).unwrap();
-    assert_eq!(canonical, canonical_from_value(&serde_json::to_value(&record).unwrap()).unwrap());
-    assert_eq!(canonical, canonical_from_text(serde_json::to_vec(&record).unwrap()).unwrap());
+    assert_eq!(
+        canonical,
+        canonical_from_value(&serde_json::to_value(&record).unwrap()).unwrap()
+    );
+    assert_eq!(
+        canonical,
+        canonical_from_text(serde_json::to_vec(&record).unwrap()).unwrap()
+    );
     assert_eq!(
         String::from_utf8(canonical).unwrap(),
         "{\"alpha\":{\"Named\":{\"x\":null,\"y\":18446744073709551615}},\"bytes\":[0,255],\
@@ -73,36 +84,73 @@ fn every_shape_is_written_as_its_value_is() {
 
 #[test]
 fn no_integer_key_is_lost() {
-    let map = BTreeMap::from([(9_007_199_254_740_992_u64, 1), (9_007_199_254_740_993, 2), (10, 3), (9, 4)]);
+    let map = BTreeMap::from([
+        (9_007_199_254_740_992_u64, 1),
+        (9_007_199_254_740_993, 2),
+        (10, 3),
+        (9, 4),
+    ]);
     assert_eq!(
         canonical_from_serialize(&map).unwrap(),
         br#"{"10":3,"9":4,"9007199254740992":1,"9007199254740993":2}"#
     );
     let keys = BTreeMap::from([(true, 1), (false, 2)]);
-    assert_eq!(canonical_from_serialize(&keys).unwrap(), br#"{"false":2,"true":1}"#);
+    assert_eq!(
+        canonical_from_serialize(&keys).unwrap(),
+        br#"{"false":2,"true":1}"#
+    );
     let keys = BTreeMap::from([('b', 1), ('"', 2)]);
-    assert_eq!(canonical_from_serialize(&keys).unwrap(), br#"{"\"":2,"b":1}"#);
+    assert_eq!(
+        canonical_from_serialize(&keys).unwrap(),
+        br#"{"\"":2,"b":1}"#
+    );
 }
 
 #[test]
 fn fp_03_nan_is_never_null_at_any_depth() {
-    assert_eq!(message(&f64::NAN), "number that is not finite at the top level");
-    assert_eq!(message(&vec![1.0, f64::NAN]), "number that is not finite at /1");
-    assert_eq!(message(&json!({"a": 1}).as_object().map(|_| BTreeMap::from([("a/b~", [f32::INFINITY])]))), "number that is not finite at /a~1b~0/0");
-    assert_eq!(message(&Shape::One(f64::NEG_INFINITY)), "number that is not finite at /One");
-    assert_eq!(message(&[Some(Shape::One(f64::NAN))]), "number that is not finite at /0/One");
+    assert_eq!(
+        message(&f64::NAN),
+        "number that is not finite at the top level"
+    );
+    assert_eq!(
+        message(&vec![1.0, f64::NAN]),
+        "number that is not finite at /1"
+    );
+    assert_eq!(
+        message(
+            &json!({"a": 1})
+                .as_object()
+                .map(|_| BTreeMap::from([("a/b~", [f32::INFINITY])]))
+        ),
+        "number that is not finite at /a~1b~0/0"
+    );
+    assert_eq!(
+        message(&Shape::One(f64::NEG_INFINITY)),
+        "number that is not finite at /One"
+    );
+    assert_eq!(
+        message(&[Some(Shape::One(f64::NAN))]),
+        "number that is not finite at /0/One"
+    );
 }
 
 #[test]
 fn single_precision_is_widened_exactly() {
-    assert_eq!(canonical_from_serialize(&0.1_f32).unwrap(), b"0.10000000149011612");
+    assert_eq!(
+        canonical_from_serialize(&0.1_f32).unwrap(),
+        b"0.10000000149011612"
+    );
     assert_eq!(canonical_from_serialize(&0.5_f32).unwrap(), b"0.5");
 }
 
 #[test]
 fn raw_text_is_canonical_too() {
-    let raw: Box<serde_json::value::RawValue> = serde_json::from_str(r#"{"b": 1.0, "a": [ 2 ]}"#).unwrap();
-    assert_eq!(canonical_from_serialize(&BTreeMap::from([("raw", raw)])).unwrap(), br#"{"raw":{"a":[2],"b":1}}"#);
+    let raw: Box<serde_json::value::RawValue> =
+        serde_json::from_str(r#"{"b": 1.0, "a": [ 2 ]}"#).unwrap();
+    assert_eq!(
+        canonical_from_serialize(&BTreeMap::from([("raw", raw)])).unwrap(),
+        br#"{"raw":{"a":[2],"b":1}}"#
+    );
 }
 
 /// Members in any order, any number of times.
@@ -116,16 +164,28 @@ impl Serialize for Pairs<'_> {
 
 #[test]
 fn duplicate_keys_are_an_error() {
-    assert_eq!(canonical_from_serialize(&Pairs(&[("b", 1), ("a", 2)])).unwrap(), br#"{"a":2,"b":1}"#);
+    assert_eq!(
+        canonical_from_serialize(&Pairs(&[("b", 1), ("a", 2)])).unwrap(),
+        br#"{"a":2,"b":1}"#
+    );
     for pairs in [&[("a", 1), ("a", 2)][..], &[("b", 1), ("a", 2), ("b", 3)]] {
-        assert_eq!(canonical_from_serialize(&Pairs(pairs)).unwrap_err().kind(), ErrorKind::DuplicateKey);
+        assert_eq!(
+            canonical_from_serialize(&Pairs(pairs)).unwrap_err().kind(),
+            ErrorKind::DuplicateKey
+        );
     }
 }
 
 #[test]
 fn impossible_keys_are_an_error() {
-    assert_eq!(message(&BTreeMap::from([(vec![1], 1)])), "map key that is no string at the top level");
-    assert_eq!(message(&[BTreeMap::from([((), 1)])]), "map key that is no string at /0");
+    assert_eq!(
+        message(&BTreeMap::from([(vec![1], 1)])),
+        "map key that is no string at the top level"
+    );
+    assert_eq!(
+        message(&[BTreeMap::from([((), 1)])]),
+        "map key that is no string at /0"
+    );
     struct Nan;
     impl Serialize for Nan {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -134,7 +194,10 @@ fn impossible_keys_are_an_error() {
             map.end()
         }
     }
-    assert_eq!(canonical_from_serialize(&Nan).unwrap_err().kind(), ErrorKind::NonFinite);
+    assert_eq!(
+        canonical_from_serialize(&Nan).unwrap_err().kind(),
+        ErrorKind::NonFinite
+    );
 }
 
 /// Breaks the rules of serde's maps.
@@ -165,8 +228,16 @@ impl Serialize for Broken {
 
 #[test]
 fn a_broken_implementation_is_an_error_without_its_message() {
-    for broken in [Broken::KeyAlone, Broken::TwoKeys, Broken::ValueAlone, Broken::Message] {
-        assert_eq!(message(&[0, 1].map(|_| &broken)), "value that refuses to be serialised at /0");
+    for broken in [
+        Broken::KeyAlone,
+        Broken::TwoKeys,
+        Broken::ValueAlone,
+        Broken::Message,
+    ] {
+        assert_eq!(
+            message(&[0, 1].map(|_| &broken)),
+            "value that refuses to be serialised at /0"
+        );
     }
 }
 
@@ -178,7 +249,10 @@ struct Deep {
 
 impl Serialize for Deep {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let inner = Self { levels: self.levels.saturating_sub(1), lists: self.lists };
+        let inner = Self {
+            levels: self.levels.saturating_sub(1),
+            lists: self.lists,
+        };
         match self.levels {
             0 => serializer.serialize_unit(),
             _ if self.lists => {
@@ -193,9 +267,37 @@ impl Serialize for Deep {
 
 #[test]
 fn recursion_ends_with_and_without_brackets() {
-    assert!(canonical_from_serialize(&Deep { levels: 128, lists: true }).is_ok());
-    assert!(canonical_from_serialize(&Deep { levels: 512, lists: false }).is_ok());
-    for deep in [Deep { levels: 129, lists: true }, Deep { levels: usize::MAX, lists: true }, Deep { levels: usize::MAX, lists: false }] {
-        assert_eq!(canonical_from_serialize(&deep).unwrap_err().kind(), ErrorKind::TooDeep);
+    assert!(
+        canonical_from_serialize(&Deep {
+            levels: 128,
+            lists: true
+        })
+        .is_ok()
+    );
+    assert!(
+        canonical_from_serialize(&Deep {
+            levels: 512,
+            lists: false
+        })
+        .is_ok()
+    );
+    for deep in [
+        Deep {
+            levels: 129,
+            lists: true,
+        },
+        Deep {
+            levels: usize::MAX,
+            lists: true,
+        },
+        Deep {
+            levels: usize::MAX,
+            lists: false,
+        },
+    ] {
+        assert_eq!(
+            canonical_from_serialize(&deep).unwrap_err().kind(),
+            ErrorKind::TooDeep
+        );
     }
 }
