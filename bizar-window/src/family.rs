@@ -35,6 +35,7 @@ impl<D: Copy + Eq> Families<D> {
     }
 
     /// Verdict and count of a call of `tool` in `round`, as if it failed like those before it.
+    #[inline]
     pub(crate) fn judge(&self, tool: u64, round: u64) -> (Verdict, u32) {
         let rounds = self.of(tool).map_or(1, |family| {
             if family.round == round {
@@ -52,6 +53,7 @@ impl<D: Copy + Eq> Families<D> {
     }
 
     /// A call of `tool` succeeded.
+    #[inline]
     pub(crate) fn succeeded(&mut self, tool: u64) {
         if self.taken == 0 {
             return;
@@ -122,6 +124,7 @@ impl<D: Copy + Eq> Families<D> {
         })
     }
 
+    #[inline]
     fn of(&self, tool: u64) -> Option<&Family<D>> {
         if self.taken == 0 {
             return None;

@@ -5,7 +5,7 @@ use crate::{
     call::Place,
     family::Families,
     polls::Polls,
-    ring::{Answer, Entry, Ring, Slot},
+    ring::{Answer, Entry, Last, Ring, Slot},
     session::Finding,
 };
 
@@ -69,6 +69,7 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
     }
 
     /// A round is over: what has not ended by now is missing.
+    #[inline]
     pub(crate) fn end_round(&mut self) -> Brought {
         let start = std::mem::replace(&mut self.round_start, self.ring.head());
         if self.open == 0 {
@@ -94,16 +95,23 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
         brought
     }
 
-    /// The finding on a call that was already made in this round, if it was.
-    pub(crate) fn judge_copy(&mut self, call: &Call<K>, round: u64) -> Option<(Finding, Handle)> {
-        if call.kind == Kind::Poll || self.round_start == self.ring.head() {
+    /// Where the same call was made before.
+    #[inline]
+    pub(crate) fn last(&self, call: &Call<K>) -> Option<Last> {
+        match call.kind {
+            Kind::Poll => None,
+            Kind::Counted | Kind::ArgsMissing => self.ring.last(&call.key),
+        }
+    }
+
+    /// The finding on a call that was already made in this round, and the sequence number there.
+    #[inline]
+    pub(crate) fn judge_copy(&mut self, last: Option<Last>) -> Option<(Finding, u64)> {
+        let Last { slot, back, .. } = last?;
+        let seq = self.ring.head().checked_sub(u64::from(back))?;
+        if seq < self.round_start {
             return None;
         }
-        let (slot, _) = self.ring.last(&call.key)?;
-        let seq = self
-            .ring
-            .since(self.round_start)
-            .find(|&seq| self.ring.find(seq) == Some(slot))?;
         let entry = self.ring.entry_mut(slot)?;
         entry.copies = entry.copies.saturating_add(1);
         let copies = u32::from(entry.copies);
@@ -118,38 +126,33 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
             FANOUT_NOTICE.. => Verdict::Notice,
             _ => Verdict::Allow,
         };
-        let handle = Handle {
-            place: Place::Copy,
-            seq,
-            round,
-            tool: call.tool,
-        };
-        Some((
-            first.or(Finding::new(level, Rule::Fanout, copies, 0)),
-            handle,
-        ))
+        Some((first.or(Finding::new(level, Rule::Fanout, copies, 0)), seq))
     }
 
     /// The finding on a call that is new in this round.
-    pub(crate) fn judge(&self, call: &Call<K>, round: u64) -> Finding {
+    #[inline]
+    pub(crate) fn judge(&self, call: &Call<K>, last: Option<Last>, round: u64) -> Finding {
         let finding = match call.kind {
             Kind::Poll => self.judge_poll(call),
-            Kind::Counted | Kind::ArgsMissing => self.judge_stale(call).or(self.judge_run(call)),
+            Kind::Counted | Kind::ArgsMissing => {
+                self.judge_stale(call, last).or(self.judge_run(call))
+            }
         };
         let (verdict, rounds) = self.families.judge(call.tool, round);
         finding.or(Finding::new(verdict, Rule::Error, rounds, 0))
     }
 
     /// Takes in the call that was just judged.
+    #[inline]
     pub(crate) fn enter(
         &mut self,
         call: &Call<K>,
+        last: Option<Last>,
         finding: Finding,
         is_refused: bool,
-        round: u64,
-    ) -> Handle {
+    ) -> (Place, u64) {
         if call.kind == Kind::Poll {
-            return self.enter_poll(call, is_refused, round);
+            return self.enter_poll(call, is_refused);
         }
         self.run = self.run_with(&call.key);
         self.last = Some(call.key);
@@ -165,7 +168,7 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
             rule: finding.rule,
             period: u8::try_from(finding.period).unwrap_or(u8::MAX),
         };
-        let seq = self.ring.push(entry, call.tool, finding.count, false);
+        let seq = self.ring.push(entry, call.tool, finding.count, last);
         if is_refused {
             self.streak = self.streak.saturating_add(1);
             if let Some(slot) = self.ring.find(seq) {
@@ -174,15 +177,11 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
         } else {
             self.open += 1;
         }
-        Handle {
-            place: Place::Entry,
-            seq,
-            round,
-            tool: call.tool,
-        }
+        (Place::Entry, seq)
     }
 
     /// A call has ended, perhaps late.
+    #[inline]
     pub(crate) fn after(&mut self, handle: Handle, outcome: &Outcome<D>) -> Brought {
         let ok = if outcome.refused {
             Some(false)
@@ -238,8 +237,9 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
             .filter_map(|slot| Some((self.ring.entry(slot)?.key, self.ring.tool(slot))))
     }
 
-    fn judge_stale(&self, call: &Call<K>) -> Finding {
-        let Some((_, distance)) = self.ring.last(&call.key) else {
+    #[inline]
+    fn judge_stale(&self, call: &Call<K>, last: Option<Last>) -> Finding {
+        let Some(Last { distance, .. }) = last else {
             return Finding::new(
                 call.ladder.level(|threshold| threshold <= 1),
                 Rule::Stale,
@@ -249,21 +249,25 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
         };
         let stale = self.streak.saturating_add(1);
         let count = stale.saturating_add(distance.min(MAX_DISTANCE));
-        let laps = 1 + stale / distance;
-        let verdict = call
-            .ladder
-            .level(|threshold| count >= threshold && laps >= threshold.div_ceil(2));
+        // laps = 1 + floor(stale / distance) >= ceil(threshold / 2), without a division.
+        let verdict = call.ladder.level(|threshold| {
+            count >= threshold && stale >= (threshold.div_ceil(2) - 1).saturating_mul(distance)
+        });
         Finding::new(verdict, Rule::Stale, count, distance)
     }
 
+    #[inline]
     fn judge_run(&self, call: &Call<K>) -> Finding {
         let run = self.run_with(&call.key);
         let block = call.ladder.block();
-        let verdict = match run / block {
-            4.. => Verdict::Block,
-            2.. => Verdict::Escalate,
-            1.. => Verdict::Warn,
-            0 => Verdict::Allow,
+        let verdict = if run < block {
+            Verdict::Allow
+        } else if run < block * 2 {
+            Verdict::Warn
+        } else if run < block * 4 {
+            Verdict::Escalate
+        } else {
+            Verdict::Block
         };
         Finding::new(verdict, Rule::Run, run, 1)
     }
@@ -271,39 +275,33 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
     fn judge_poll(&self, call: &Call<K>) -> Finding {
         let polls = self.unchanged.saturating_add(1);
         let block = call.ladder.block();
-        let verdict = if polls > block.saturating_mul(16) {
-            Verdict::Block
-        } else if polls > block.saturating_mul(8) {
-            Verdict::Escalate
-        } else if polls > block.saturating_mul(4) {
-            Verdict::Warn
-        } else {
+        let verdict = if polls <= block * 4 {
             Verdict::Allow
+        } else if polls <= block * 8 {
+            Verdict::Warn
+        } else if polls <= block * 16 {
+            Verdict::Escalate
+        } else {
+            Verdict::Block
         };
         Finding::new(verdict, Rule::Poll, polls, 0)
     }
 
-    fn enter_poll(&mut self, call: &Call<K>, is_refused: bool, round: u64) -> Handle {
-        let (place, seq) = if is_refused {
-            (Place::Nowhere, 0)
-        } else {
-            // A poll that is pushed out while still open has ended without an answer.
-            if let Some(key) = self.polls.pushed_out() {
-                let answer = self.missing(&key, None);
-                self.end_poll(key, answer);
-            }
-            self.open += 1;
-            (Place::Poll, self.polls.open(call.key))
-        };
-        Handle {
-            place,
-            seq,
-            round,
-            tool: call.tool,
+    fn enter_poll(&mut self, call: &Call<K>, is_refused: bool) -> (Place, u64) {
+        if is_refused {
+            return (Place::Nowhere, 0);
         }
+        // A poll that is pushed out while still open has ended without an answer.
+        if let Some(key) = self.polls.pushed_out() {
+            let answer = self.missing(&key, None);
+            self.end_poll(key, answer);
+        }
+        self.open += 1;
+        (Place::Poll, self.polls.open(call.key))
     }
 
     /// The first answer of an entry, or a late one. `None` if it has had one.
+    #[inline]
     fn answer_entry(&mut self, slot: Slot, answer: Answer<D>) -> Option<Brought> {
         let entry = *self.ring.entry(slot)?;
         match entry.answer {
@@ -316,13 +314,11 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
         }
     }
 
+    #[inline]
     fn end_entry(&mut self, slot: Slot, answer: Answer<D>) -> Brought {
-        let Some(entry) = self.ring.entry_mut(slot) else {
-            return Brought::Nothing;
-        };
-        entry.answer = answer;
-        let key = entry.key;
-        if self.ring.has_pair(&key, &answer, Some(slot)) {
+        let is_stale = self.ring.is_repeated(slot, &answer);
+        self.ring.answer(slot, answer);
+        if is_stale {
             self.ring.mark_stale(slot);
             self.streak = self.streak.saturating_add(1);
             Brought::Nothing
@@ -373,7 +369,7 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
             rule: None,
             period: 0,
         };
-        self.ring.push(entry, 0, 0, true);
+        self.ring.push_poll(entry);
         self.streak = 0;
         self.unchanged = 0;
         Brought::News
@@ -385,6 +381,7 @@ impl<K: Key, D: Copy + Eq> Progress<K, D> {
             .map_or(Answer::Missing, Answer::Assumed)
     }
 
+    #[inline]
     fn run_with(&self, key: &K) -> u32 {
         if self.last.as_ref() == Some(key) {
             self.run.saturating_add(1)

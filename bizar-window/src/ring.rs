@@ -35,18 +35,17 @@ pub(crate) enum Answer<D> {
 
 impl<D: Copy + Eq> Answer<D> {
     /// Whether the two are the same answer.
+    #[inline]
     fn equals(&self, other: &Self) -> bool {
-        match (self.digest(), other.digest()) {
-            (Some(a), Some(b)) => a == b,
-            (None, None) => match (self, other) {
-                (Self::Missing, Self::Missing) => true,
-                (Self::Bare(a), Self::Bare(b)) => a == b,
-                _ => false,
-            },
+        match (self, other) {
+            (Self::Known(a) | Self::Assumed(a), Self::Known(b) | Self::Assumed(b)) => a == b,
+            (Self::Bare(a), Self::Bare(b)) => a == b,
+            (Self::Missing, Self::Missing) => true,
             _ => false,
         }
     }
 
+    #[inline]
     fn digest(&self) -> Option<D> {
         match self {
             Self::Assumed(digest) | Self::Known(digest) => Some(*digest),
@@ -77,6 +76,8 @@ pub(crate) struct Ring<K, D> {
     tags: [u64; WORDS],
     tools: [u64; SIZE],
     counts: [u32; SIZE],
+    /// How many entries back the same call was made before; 0 = nowhere.
+    links: [u8; SIZE],
     /// Bit = slot: a poll's answer, which no counted call is compared with.
     polls: u64,
     /// Bit = slot: was stale (or refused) when it ended.
@@ -88,11 +89,25 @@ pub(crate) struct Ring<K, D> {
     len: usize,
 }
 
+/// The latest occurrence of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last {
+    pub(crate) slot: Slot,
+    /// How many counted calls back it is; 1 = the last call.
+    pub(crate) distance: u32,
+    /// How many entries back it is, the answers of polls included.
+    pub(crate) back: u8,
+}
+
 /// Where an entry stands: an index below [`SIZE`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Slot(usize);
 
-#[expect(clippy::indexing_slicing, reason = "a Slot is always below SIZE")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "a Slot is always below SIZE, and so is how far back it is"
+)]
 impl<K: Key, D: Copy + Eq> Ring<K, D> {
     /// An empty ring whose next sequence number is `head`.
     pub(crate) const fn new(head: u64) -> Self {
@@ -101,6 +116,7 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
             tags: [0; WORDS],
             tools: [0; SIZE],
             counts: [0; SIZE],
+            links: [0; SIZE],
             polls: 0,
             stale: 0,
             head,
@@ -109,20 +125,38 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         }
     }
 
-    /// Appends an entry, forgetting the oldest where there is no room. Returns its sequence number.
-    pub(crate) fn push(&mut self, entry: Entry<K, D>, tool: u64, count: u32, is_poll: bool) -> u64 {
+    /// Appends a counted call, forgetting the oldest entry where there is no room. Returns its
+    /// sequence number.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        entry: Entry<K, D>,
+        tool: u64,
+        count: u32,
+        last: Option<Last>,
+    ) -> u64 {
+        let slot = Slot(self.next);
+        self.tools[slot.0] = tool;
+        self.counts[slot.0] = count;
+        self.links[slot.0] = last.map_or(0, |last| last.back);
+        self.polls &= !bit(slot);
+        self.append(entry)
+    }
+
+    /// Appends a poll's answer.
+    pub(crate) fn push_poll(&mut self, entry: Entry<K, D>) -> u64 {
+        self.polls |= bit(Slot(self.next));
+        self.append(entry)
+    }
+
+    #[inline]
+    fn append(&mut self, entry: Entry<K, D>) -> u64 {
         let seq = self.head;
         let slot = Slot(self.next);
         let (word, shift) = (slot.0 / 8, slot.0 % 8 * 8);
         self.tags[word] =
             (self.tags[word] & !(0xff << shift)) | (u64::from(short_tag(&entry.key)) << shift);
         self.entries[slot.0] = Some(entry);
-        self.tools[slot.0] = tool;
-        self.counts[slot.0] = count;
-        self.polls &= !bit(slot);
-        if is_poll {
-            self.polls |= bit(slot);
-        }
         self.stale &= !bit(slot);
         self.head += 1;
         self.next = if self.next + 1 == SIZE {
@@ -139,17 +173,27 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
     }
 
     /// The slot of a sequence number that still stands in the ring.
+    #[inline]
     pub(crate) fn find(&self, seq: u64) -> Option<Slot> {
         let back = usize::try_from(self.head.checked_sub(seq)?).ok()?;
         (1..=self.len).contains(&back).then(|| self.slot_back(back))
     }
 
+    #[inline]
     pub(crate) fn entry(&self, slot: Slot) -> Option<&Entry<K, D>> {
         self.entries[slot.0].as_ref()
     }
 
+    #[inline]
     pub(crate) fn entry_mut(&mut self, slot: Slot) -> Option<&mut Entry<K, D>> {
         self.entries[slot.0].as_mut()
+    }
+
+    #[inline]
+    pub(crate) fn answer(&mut self, slot: Slot, answer: Answer<D>) {
+        if let Some(entry) = &mut self.entries[slot.0] {
+            entry.answer = answer;
+        }
     }
 
     pub(crate) fn tool(&self, slot: Slot) -> u64 {
@@ -160,6 +204,7 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         self.counts[slot.0]
     }
 
+    #[inline]
     pub(crate) fn is_poll(&self, slot: Slot) -> bool {
         self.polls & bit(slot) != 0
     }
@@ -168,6 +213,7 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         self.stale & bit(slot) != 0
     }
 
+    #[inline]
     pub(crate) fn mark_stale(&mut self, slot: Slot) {
         self.stale |= bit(slot);
     }
@@ -176,19 +222,63 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         self.stale &= !bit(slot);
     }
 
-    /// Its latest counted occurrence, and how many counted calls back that is (1 = the last one).
-    pub(crate) fn last(&self, key: &K) -> Option<(Slot, u32)> {
+    /// The latest counted occurrence of a call to come.
+    #[inline]
+    pub(crate) fn last(&self, key: &K) -> Option<Last> {
         let mut found = self.by_age(self.tagged(short_tag(key)) & !self.polls & self.recent());
         while found != 0 {
             let age = found.ilog2();
             let slot = self.slot_at(age);
             if self.holds(slot, key) {
-                let counted = self.by_age(!self.polls);
-                return Some((slot, (counted >> age).count_ones()));
+                let back = SIZE - age as usize;
+                let distance = if self.polls == 0 {
+                    back as u32
+                } else {
+                    (self.by_age(!self.polls) >> age).count_ones()
+                };
+                let back = back as u8;
+                return Some(Last {
+                    slot,
+                    distance,
+                    back,
+                });
             }
             found &= !(1 << age);
         }
         None
+    }
+
+    /// Whether this answer of the call in a slot was given before.
+    ///
+    /// Quicker than looking for the pair, but good only until the same call is made again.
+    #[inline]
+    pub(crate) fn is_repeated(&self, slot: Slot, answer: &Answer<D>) -> bool {
+        if self.polls != 0 {
+            return self
+                .entry(slot)
+                .is_some_and(|entry| self.has_pair(&entry.key, answer, Some(slot)));
+        }
+        // Slots are passed from the newest to the oldest, so this is how many are left.
+        let mut left = self.len - self.back_of(slot);
+        let mut at = slot;
+        loop {
+            let link = usize::from(self.links[at.0]);
+            if link == 0 || link > left {
+                return false;
+            }
+            left -= link;
+            at = Slot(if link <= at.0 {
+                at.0 - link
+            } else {
+                at.0 + SIZE - link
+            });
+            if self
+                .entry(at)
+                .is_some_and(|other| other.answer.equals(answer))
+            {
+                return true;
+            }
+        }
     }
 
     /// Whether this pair stands in the ring; for the call in a slot: other than there.
@@ -267,7 +357,12 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         }
         let mut ring = Self::new(head.checked_sub(entries.len() as u64)?);
         for stored in entries {
-            let seq = ring.push(stored.entry, stored.tool, stored.count, stored.is_poll);
+            let seq = if stored.is_poll {
+                ring.push_poll(stored.entry)
+            } else {
+                let last = ring.last(&stored.entry.key);
+                ring.push(stored.entry, stored.tool, stored.count, last)
+            };
             if stored.is_stale {
                 ring.mark_stale(ring.find(seq)?);
             }
@@ -275,11 +370,13 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         Some(ring)
     }
 
+    #[inline]
     fn holds(&self, slot: Slot, key: &K) -> bool {
         self.entry(slot).is_some_and(|entry| entry.key == *key)
     }
 
     /// The occupied slots, as bits, whose byte of the tag is this one.
+    #[inline]
     fn tagged(&self, tag: u8) -> u64 {
         const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
         let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
@@ -295,6 +392,7 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
     }
 
     /// Slots are filled from the first on.
+    #[inline]
     fn occupied(&self) -> u64 {
         (1 << self.len) - 1
     }
@@ -308,6 +406,7 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
     }
 
     /// What a call that has no slot yet is compared with.
+    #[inline]
     fn recent(&self) -> u64 {
         // Where the ring is full, the oldest entry is where the next one goes.
         let oldest = if self.len > SPAN { 1 << self.next } else { 0 };
@@ -315,16 +414,29 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
     }
 
     /// Turns bits of slots into bits of age, of which the highest is the newest entry.
+    #[inline]
     fn by_age(&self, slots: u64) -> u64 {
         let slots = slots & self.occupied();
         ((slots >> self.next) | (slots << (SIZE - self.next))) & ALL
     }
 
+    #[inline]
     fn slot_at(&self, age: u32) -> Slot {
         self.slot_back(SIZE - age as usize)
     }
 
+    /// How many entries back a slot is; 1 = the newest.
+    #[inline]
+    fn back_of(&self, slot: Slot) -> usize {
+        if slot.0 < self.next {
+            self.next - slot.0
+        } else {
+            self.next + SIZE - slot.0
+        }
+    }
+
     /// The slot of the entry so many back; 1 = the newest.
+    #[inline]
     fn slot_back(&self, back: usize) -> Slot {
         Slot(if back <= self.next {
             self.next - back

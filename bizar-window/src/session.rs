@@ -92,13 +92,17 @@ impl<K: Key, D: Copy + Eq> Session<K, D> {
     pub fn before(&mut self, call: &Call<K>) -> Judgement {
         self.enter_round(call.round);
         let ordinal = self.ordinal;
+        let last = match &self.memory {
+            Memory::Progress(progress) => progress.last(call),
+            Memory::Repetition(_) | Memory::Cycle(_) => None,
+        };
         if let Memory::Progress(progress) = &mut self.memory
-            && let Some((finding, handle)) = progress.judge_copy(call, ordinal)
+            && let Some((finding, seq)) = progress.judge_copy(last)
         {
-            return self.conclude(call, finding, handle);
+            return self.conclude(call, finding, Place::Copy, seq);
         }
         let mut finding = match &self.memory {
-            Memory::Progress(progress) => progress.judge(call, ordinal),
+            Memory::Progress(progress) => progress.judge(call, last, ordinal),
             Memory::Repetition(repetition) => repetition.judge(call, self.rules.window()),
             Memory::Cycle(cycle) => cycle.judge(call),
         };
@@ -116,24 +120,18 @@ impl<K: Key, D: Copy + Eq> Session<K, D> {
             self.refused = 0;
             self.round_news |= finding.verdict < Verdict::Warn;
         }
-        let nowhere = Handle {
-            place: Place::Nowhere,
-            seq: 0,
-            round: ordinal,
-            tool: call.tool,
-        };
-        let handle = match &mut self.memory {
-            Memory::Progress(progress) => progress.enter(call, finding, is_refused, ordinal),
+        let (place, seq) = match &mut self.memory {
+            Memory::Progress(progress) => progress.enter(call, last, finding, is_refused),
             Memory::Repetition(repetition) => {
                 repetition.enter(call);
-                nowhere
+                (Place::Nowhere, 0)
             }
             Memory::Cycle(cycle) => {
                 cycle.enter(call);
-                nowhere
+                (Place::Nowhere, 0)
             }
         };
-        self.conclude(call, finding, handle)
+        self.conclude(call, finding, place, seq)
     }
 
     /// Tells how a call ended. Only `progress` looks at it.
@@ -173,6 +171,7 @@ impl<K: Key, D: Copy + Eq> Session<K, D> {
     /// something was news. Hosts that keep the text in their history send it when
     /// [`Judgement::rose`] instead.
     #[must_use]
+    #[inline]
     pub fn pending(&self) -> Option<Pending> {
         let is_lower = verdict(self.round_level) < verdict(self.level);
         if self.round_news && is_lower {
@@ -225,6 +224,7 @@ impl<K: Key, D: Copy + Eq> Session<K, D> {
         })
     }
 
+    #[inline]
     fn enter_round(&mut self, round: Option<u64>) {
         if round.is_some() && round == self.round {
             return;
@@ -234,41 +234,27 @@ impl<K: Key, D: Copy + Eq> Session<K, D> {
         {
             self.news();
         }
-        self.level = self.pending();
-        self.round_level = None;
+        if self.level.is_some() {
+            self.level = self.pending();
+            self.round_level = None;
+        }
         self.round_news = false;
         self.round = round;
         self.ordinal += 1;
     }
 
     /// Notes the level that a call reached and makes the answer.
-    fn conclude(&mut self, call: &Call<K>, finding: Finding, handle: Handle) -> Judgement {
-        let mut rose = false;
-        if let Some(rule) = finding.rule
-            && finding.verdict >= Verdict::Warn
+    #[inline]
+    fn conclude(&mut self, call: &Call<K>, finding: Finding, place: Place, seq: u64) -> Judgement {
+        let handle = Handle {
+            place,
+            seq,
+            round: self.ordinal,
+            tool: call.tool,
+        };
+        let rose = finding.verdict >= Verdict::Warn
             && !self.rules.observe_only
-        {
-            let pending = Pending {
-                verdict: finding.verdict.min(Verdict::Escalate),
-                rule,
-                tool: call.tool,
-                count: finding.count,
-                period: finding.period,
-                handle,
-            };
-            // The text of a refusal goes to the model as the error of the call.
-            if finding.verdict < Verdict::Block {
-                rose = pending.verdict > verdict(self.pending());
-                if pending.verdict >= verdict(self.level) {
-                    self.level = Some(pending);
-                }
-                if pending.verdict >= verdict(self.round_level) {
-                    self.round_level = Some(pending);
-                }
-            } else if let Some(level) = self.level {
-                self.round_level = Some(level);
-            }
-        }
+            && self.note_level(call, finding, handle);
         Judgement {
             verdict: finding.verdict,
             rule: finding.rule,
@@ -279,6 +265,36 @@ impl<K: Key, D: Copy + Eq> Session<K, D> {
         }
     }
 
+    /// Whether the level of the session rises with this call.
+    #[cold]
+    fn note_level(&mut self, call: &Call<K>, finding: Finding, handle: Handle) -> bool {
+        // The text of a refusal goes to the model as the error of the call; the level stays.
+        if finding.verdict >= Verdict::Block {
+            self.round_level = self.level;
+            return false;
+        }
+        let Some(rule) = finding.rule else {
+            return false;
+        };
+        let pending = Pending {
+            verdict: finding.verdict,
+            rule,
+            tool: call.tool,
+            count: finding.count,
+            period: finding.period,
+            handle,
+        };
+        let rose = pending.verdict > verdict(self.pending());
+        if pending.verdict >= verdict(self.level) {
+            self.level = Some(pending);
+        }
+        if pending.verdict >= verdict(self.round_level) {
+            self.round_level = Some(pending);
+        }
+        rose
+    }
+
+    #[inline]
     fn news(&mut self) {
         self.refused = 0;
         self.round_news = true;
@@ -313,6 +329,7 @@ impl Rules {
 
 impl Finding {
     /// What the mode found, before anything caps it.
+    #[inline]
     pub(crate) fn new(verdict: Verdict, rule: Rule, count: u32, period: u32) -> Self {
         Self {
             verdict,
@@ -323,6 +340,7 @@ impl Finding {
     }
 
     /// The graver of two; the first where they are equally grave.
+    #[inline]
     pub(crate) fn or(self, other: Self) -> Self {
         if other.verdict > self.verdict {
             other
@@ -332,6 +350,7 @@ impl Finding {
     }
 }
 
+#[inline]
 fn verdict(pending: Option<Pending>) -> Verdict {
     pending.map_or(Verdict::Allow, |pending| pending.verdict)
 }
