@@ -122,7 +122,8 @@ fn a_wait_ends_in_time() {
     let store = &store(directory.path());
     let (entered, has_entered) = mpsc::channel();
     let (leave, may_leave) = mpsc::channel::<()>();
-    thread::scope(|scope| {
+    // The sender moves in, so that a failure here ends the writer too.
+    thread::scope(move |scope| {
         let writer = scope.spawn(move || {
             store.update("c", |slot| {
                 *slot = Some(Counter::new("c", 1));
