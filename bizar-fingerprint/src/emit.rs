@@ -78,11 +78,13 @@ impl<'s, R: Rules> Emitter<'s, R> {
     }
 
     /// The bytes so far, for numbers, literals and brackets.
+    #[inline]
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.scratch.out
     }
 
     /// Writes a string that is a value.
+    #[inline]
     pub(crate) fn string(&mut self, text: &str) {
         let start = self.scratch.out.len();
         write_string(&mut self.scratch.out, text.as_bytes());
@@ -90,6 +92,7 @@ impl<'s, R: Rules> Emitter<'s, R> {
     }
 
     /// Applies the rules to the string value that stands from `start` to the end.
+    #[inline]
     pub(crate) fn rewrite_from(&mut self, start: usize) {
         let Scratch {
             out,
@@ -123,6 +126,7 @@ impl<'s, R: Rules> Emitter<'s, R> {
     }
 
     /// Begins a member; its name is written next, as a string, straight into [`out`](Self::out).
+    #[inline]
     pub(crate) fn begin_member(&mut self, object: &Object, source: usize) {
         let Scratch { out, members, .. } = &mut *self.scratch;
         if members.len() > object.first {
@@ -139,6 +143,7 @@ impl<'s, R: Rules> Emitter<'s, R> {
     }
 
     /// Ends the name of a member; its value is written next.
+    #[inline]
     pub(crate) fn end_name(&mut self, object: &mut Object) -> Result<(), ErrorKind> {
         let Scratch { out, members, .. } = &mut *self.scratch;
         let Some((member, earlier)) = members.split_last_mut() else {
@@ -235,6 +240,7 @@ impl<'s, R: Rules> Emitter<'s, R> {
 }
 
 impl Member {
+    #[inline]
     fn name<'o>(&self, out: &'o [u8]) -> &'o [u8] {
         out.get(self.start + 1..self.name_end.saturating_sub(1))
             .unwrap_or_default()

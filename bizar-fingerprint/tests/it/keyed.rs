@@ -63,7 +63,8 @@ fn the_key_is_not_printed() {
 
 #[test]
 fn hashes_print_and_parse_as_hex() {
-    let fingerprint = Fingerprint::from_bytes(std::array::from_fn(|n| n as u8 * 8));
+    let fingerprint =
+        Fingerprint::from_bytes(std::array::from_fn(|n| u8::try_from(n * 8).unwrap()));
     let text = "0008101820283038404850586068707880889098a0a8b0b8c0c8d0d8e0e8f0f8";
     assert_eq!(fingerprint.to_string(), text);
     assert_eq!(format!("{:>70}", fingerprint), format!("      {text}"));
