@@ -231,6 +231,9 @@ impl Event<'_> {
     /// # Errors
     /// The text is not JSON, or a known type does not have its shape.
     pub fn parse(data: &str) -> Result<Option<Event<'_>>, InvalidEvent> {
+        if let Some(delta) = Delta::parse_fast(data) {
+            return Ok(Some(delta.into()));
+        }
         let outer: Envelope<'_> = serde_json::from_str(data)?;
         let (kind, properties) = match outer.payload {
             Some(inner) => (inner.kind, inner.properties),
@@ -303,18 +306,7 @@ pub struct InvalidEvent(#[from] serde_json::Error);
 
 fn read_event<'a>(kind: &str, text: &'a str) -> Result<Event<'a>, serde_json::Error> {
     Ok(match kind {
-        "message.part.delta" => {
-            let delta: Delta<'a> = serde_json::from_str(text)?;
-            if delta.field == "text" {
-                Event::Delta {
-                    session: delta.session_id,
-                    message: delta.message_id,
-                    text: delta.delta,
-                }
-            } else {
-                Event::Unknown
-            }
-        }
+        DELTA => serde_json::from_str::<Delta<'a>>(text)?.into(),
         "message.part.updated" => {
             let changed: PartChanged = serde_json::from_str(text)?;
             let (message, session) = (
@@ -416,6 +408,42 @@ struct Delta<'a> {
     #[serde(default, borrow)]
     delta: Cow<'a, str>,
 }
+
+impl<'a> Delta<'a> {
+    /// Most events are pieces of text: they are worth a single pass instead of two.
+    fn parse_fast(data: &'a str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Outer<'a> {
+            #[serde(borrow)]
+            payload: Inner<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Inner<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Cow<'a, str>,
+            #[serde(borrow)]
+            properties: Delta<'a>,
+        }
+        memchr::memmem::find(data.as_bytes(), DELTA.as_bytes())?;
+        let outer: Outer<'a> = serde_json::from_str(data).ok()?;
+        (outer.payload.kind == DELTA).then_some(outer.payload.properties)
+    }
+}
+
+impl<'a> From<Delta<'a>> for Event<'a> {
+    fn from(delta: Delta<'a>) -> Self {
+        if delta.field != "text" {
+            return Self::Unknown;
+        }
+        Self::Delta {
+            session: delta.session_id,
+            message: delta.message_id,
+            text: delta.delta,
+        }
+    }
+}
+
+const DELTA: &str = "message.part.delta";
 
 #[derive(Deserialize)]
 struct PartChanged {

@@ -131,14 +131,19 @@ impl Instance {
         limits: &Limits,
         out: &mut Outbox,
     ) {
+        if !self.occupies() {
+            return;
+        }
         if self
             .look
             .open
             .as_ref()
             .is_none_or(|open| open.ticket != ticket)
-            || !self.occupies()
         {
-            return;
+            // It was given up. It decides nothing, but what it adds up counts.
+            return snapshot
+                .iter()
+                .for_each(|snapshot| self.learn(now, snapshot, limits, out));
         }
         let Some(open) = self.look.open.take() else {
             return;

@@ -244,7 +244,7 @@ impl Rig {
 }
 
 impl World {
-    fn apply(&mut self, event: &Event<'_>) {
+    pub(crate) fn apply(&mut self, event: &Event<'_>) {
         match event {
             Event::Session { id, parent } => {
                 let session = self.sessions.entry(id.clone()).or_default();
