@@ -9,7 +9,7 @@ mod schema;
 mod suggestion;
 mod table;
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{collections::BTreeMap, fmt, iter, path::Path};
 
 use serde_json::Value;
 
@@ -227,14 +227,20 @@ impl Resolution {
                 continue;
             };
             for (name, options) in hosts {
-                if host.is_some_and(|host| host == name) {
-                    match options {
-                        Tree::Object(members) => self.layer(members, Origin::FileHost),
-                        _ => self.notes.push(Note::new(
-                            "hosts",
-                            "expected an object for this host: not used",
-                        )),
+                match (host, options) {
+                    (Some(host), Tree::Object(members)) if host == name => {
+                        self.layer(members, Origin::FileHost);
                     }
+                    (Some(host), _) if host == name => {
+                        let text = "expected an object for this host: not used";
+                        self.notes.push(Note::new("hosts", text));
+                    }
+                    (Some(host), _) if suggestion::nearest(name, iter::once(host)).is_some() => {
+                        let text =
+                            format!("{} is not this host; did you mean {host}?", Shown(name));
+                        self.notes.push(Note::new("hosts", text));
+                    }
+                    _ => {}
                 }
             }
         }

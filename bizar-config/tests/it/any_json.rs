@@ -120,7 +120,7 @@ fn assert_valid(resolved: &Resolved, home: &Path) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
     fn any_json_gives_valid_options(file in tree(), host in tree(), defaults in object(), env in ".{0,8}") {

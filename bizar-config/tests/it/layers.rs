@@ -118,6 +118,29 @@ fn hosts_is_an_object_of_the_file_alone() {
 }
 
 #[test]
+fn a_slip_in_the_name_of_the_host_is_noted() {
+    let with = |file| {
+        let resolved = resolve(Sources {
+            home: Some(Path::new(HOME)),
+            file: Some(file),
+            host: Some("gemini"),
+            ..Sources::default()
+        });
+        resolved
+            .notes
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    let note = "hosts: gemnii is not this host; did you mean gemini?";
+    assert_eq!(with(r#"{"hosts": {"gemnii": {}}}"#), [note]);
+    assert_eq!(
+        with(r#"{"hosts": {"codex": {}, "kimi": {}, "qwen": {}}}"#),
+        [""; 0]
+    );
+}
+
+#[test]
 fn a_broken_file_is_one_note_with_a_place_and_no_content() {
     for file in [
         "",
