@@ -16,7 +16,7 @@ use bizar_window::{Mode, Rules, Verdict};
 use serde_json::json;
 
 use crate::{
-    call::{Args, Call, Decision, Delivery, End, Ended},
+    call::{Args, Call, Decision, Delivery, End, Ended, Status},
     identity::{self, Identity},
     logs::Logs,
     memory::{self, Begun, Ending, Finished, Line, State},
@@ -224,6 +224,23 @@ impl<S: Store<State>> Guard<S> {
         });
         self.logs.write(session, &lines);
         self.logs.close(session);
+    }
+
+    /// The host comes to its end: calls still open in sessions in memory were aborted, and all is
+    /// written. A guard that is only dropped leaves them open, for who goes on with the session.
+    pub fn shut_down(&self) {
+        let now = (self.clock)();
+        let ending = Ending {
+            status: Status::Aborted,
+            digest: None,
+            duration: None,
+            at: now,
+        };
+        for session in self.sessions.residents.ids() {
+            self.step(&session, Saving::Now, |state, lines| {
+                memory::end_open(state, self.rules, ending, lines);
+            });
+        }
     }
 
     /// The text that is to go to the model with its next request; to be asked before each one.

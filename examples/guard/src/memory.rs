@@ -130,6 +130,13 @@ impl Memory {
         }
     }
 
+    /// Calls that begin from now on belong to another round than those that are open.
+    fn close_round(&mut self) {
+        for open in &mut self.open {
+            open.overlaps = false;
+        }
+    }
+
     /// The open call that has ended.
     fn take_open(&mut self, finished: &Finished<'_>) -> Option<Open> {
         let is_it = |open: &&Open| match finished.id {
@@ -256,6 +263,7 @@ pub(crate) fn end_open(state: &mut State, rules: Rules, ending: Ending, lines: &
 pub(crate) fn user_message(state: &mut State, rules: Rules, agent: Option<&str>, now: i64) {
     let mut memory = Memory::of(state, rules);
     memory.session.user_message();
+    memory.close_round();
     memory.due &= memory.session.pending().is_some();
     state.user_message(agent, now);
     state.detector = Some(memory);
@@ -282,9 +290,7 @@ pub(crate) fn idle(state: &mut State, rules: Rules, now: i64, lines: &mut Vec<Li
 
 pub(crate) fn round_ended(state: &mut State) {
     if let Some(memory) = &mut state.detector {
-        for open in &mut memory.open {
-            open.overlaps = false;
-        }
+        memory.close_round();
     }
 }
 

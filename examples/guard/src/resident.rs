@@ -78,6 +78,10 @@ impl Residents {
         finish(&mut resident)
     }
 
+    pub(crate) fn ids(&self) -> Vec<String> {
+        lock(&self.map).slots.keys().cloned().collect()
+    }
+
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&mut Resident)) {
         let all: Vec<_> = lock(&self.map)
             .slots

@@ -287,6 +287,9 @@ fn a_round_can_be_closed() {
     assert_eq!((begin("a", 1), begin("b", 1)), (1, 1));
     guard.round_ended("s");
     assert_eq!(begin("c", 1), 2);
+    // A new turn begins with a round of its own, whatever is still open.
+    guard.user_message("s", None);
+    assert_eq!((begin("d", 1), begin("e", 1)), (1, 1));
 }
 
 /// Ends are found by id, or by tool and arguments.

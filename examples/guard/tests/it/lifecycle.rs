@@ -150,6 +150,20 @@ fn open_calls_are_aborted_when_the_session_goes_idle() {
 }
 
 #[test]
+fn open_calls_are_aborted_when_the_host_shuts_down() {
+    let rig = Rig::new();
+    let guard = rig.resident(json!({}));
+    for session in ["a", "b"] {
+        let _ = begin(&guard, session, "open", &json!({}));
+    }
+    guard.shut_down();
+    for session in ["a", "b"] {
+        assert_eq!(rig.log(session).matches("outcome=aborted").count(), 1);
+        assert_eq!(rig.state(session).unwrap().tool_calls().len(), 1);
+    }
+}
+
+#[test]
 fn silence_can_mean_failure() {
     let rig = Rig::new();
     let guard = rig.one_call(json!({}));
