@@ -34,6 +34,7 @@ impl Key for u64 {
 /// What a session is to watch for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
 #[non_exhaustive]
 pub struct Rules {
     /// How calls are judged.

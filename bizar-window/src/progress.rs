@@ -1,4 +1,7 @@
 //! `progress`: a call counts only when it brings nothing new.
+//!
+//! The functions of a call are inlined into `before` and `after`: handing their small structs from
+//! one to the next would cost more than what they do.
 
 use crate::{
     Call, Handle, Key, Kind, Outcome, Rule, Verdict,

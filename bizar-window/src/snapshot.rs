@@ -12,7 +12,7 @@ use crate::{
     polls::{Poll, Polls},
     progress::Progress,
     repetition::Repetition,
-    ring::{Entry, Ring},
+    ring::{Answer, Entry, Ring},
     session::Memory,
 };
 
@@ -59,7 +59,6 @@ enum Stored<K, D> {
 /// An entry of the ring with everything that is kept beside it.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StoredEntry<K, D> {
-    #[serde(flatten)]
     pub(crate) entry: Entry<K, D>,
     pub(crate) tool: u64,
     pub(crate) count: u32,
@@ -142,6 +141,15 @@ impl<K: Key, D: Copy + Eq> Document<K, D> {
                 if head > MAX_SEQ || next_poll > MAX_SEQ || round_start > head {
                     return Err("sequence number out of range");
                 }
+                // Too many of them are refused below.
+                let open = entries
+                    .iter()
+                    .filter(|stored| stored.entry.answer == Answer::Open)
+                    .count()
+                    + polls
+                        .iter()
+                        .filter(|poll| matches!(poll, Some(Poll::Open(_))))
+                        .count();
                 Memory::Progress(Progress {
                     ring: Ring::restore(head, &entries).ok_or("too many entries")?,
                     polls: Polls::restore(&polls, next_poll).ok_or("wrong number of polls")?,
@@ -151,8 +159,7 @@ impl<K: Key, D: Copy + Eq> Document<K, D> {
                     streak,
                     unchanged,
                     round_start,
-                    // Whatever is open shows when the round ends.
-                    open: 1,
+                    open: u32::try_from(open).unwrap_or(u32::MAX),
                 })
             }
             (Mode::Repetition, Stored::Repetition { keys, run }) => {

@@ -137,7 +137,7 @@ impl Feed {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn progress_agrees_with_the_slow_one(

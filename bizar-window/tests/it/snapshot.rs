@@ -68,6 +68,7 @@ proptest! {
         mode in prop::sample::select(Mode::ALL),
         damages in prop::collection::vec((any::<prop::sample::Index>(), 0..14_usize), 1..6),
         later in happenings(),
+        forged in prop::collection::vec(("entry|copy|poll|nowhere", any::<u64>(), 0..200_u64), 0..6),
     ) {
         let mut session = Watch::new(Rules::new(mode));
         let mut feed = Feed::new(Ladder::default());
@@ -86,9 +87,35 @@ proptest! {
                 prop_assert!(session.pattern(handle, u32::MAX).count() <= 50);
                 let _ = session.pending();
             }
+            for (place, far, near) in &forged {
+                for seq in [*far, *near] {
+                    let handle = json!({ "place": place, "seq": seq, "round": far, "tool": near });
+                    let handle: Handle = serde_json::from_value(handle).unwrap();
+                    session.after(handle, Outcome::failed(*near));
+                    prop_assert!(session.pattern(handle, 60).count() <= 50);
+                }
+            }
             let _ = restart(&session);
         }
     }
+}
+
+#[test]
+fn calls_that_are_open_at_a_restart_may_end_or_go_missing() {
+    let mut session = Watch::new(Rules::default());
+    let call = |key, round| Call {
+        round: Some(round),
+        ..Call::new(key, key)
+    };
+    for key in [1, 2] {
+        let judgement = session.before(&call(key, 1));
+        session.after(judgement.handle, Outcome::ok(5));
+    }
+    let handles = [1, 2].map(|key| session.before(&call(key, 2)).handle);
+    let mut session = restart(&session);
+    session.after(handles[0], Outcome::ok(5));
+    // The second is taken to have answered what it answered last: two stale calls.
+    assert_eq!(session.before(&call(1, 3)).count, 2 + 1 + 2);
 }
 
 fn any_handle() -> Handle {
