@@ -116,14 +116,16 @@ fn main() -> ExitCode {
 
 /// Runs the candidates in turn, prints their times, and returns the best of each in nanoseconds.
 fn race<const N: usize>(mut candidates: [(&str, &mut dyn FnMut()); N]) -> [f64; N] {
-    // Enough calls a sample for the clock to see them.
-    let start = Instant::now();
-    candidates[0].1();
-    let calls =
-        (Duration::from_micros(500).as_nanos() / start.elapsed().as_nanos().max(1)).clamp(1, 2_000);
+    // As many calls a sample as take about half a millisecond, so that each is measured as warm as the others.
+    let calls = candidates.each_mut().map(|(_, call)| {
+        call();
+        let start = Instant::now();
+        call();
+        (Duration::from_micros(500).as_nanos() / start.elapsed().as_nanos().max(1)).clamp(1, 2_000)
+    });
     let mut samples: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
     for _ in 0..SAMPLES {
-        for (times, (_, call)) in samples.iter_mut().zip(&mut candidates) {
+        for ((times, (_, call)), &calls) in samples.iter_mut().zip(&mut candidates).zip(&calls) {
             let start = Instant::now();
             for _ in 0..calls {
                 call();
