@@ -7,17 +7,13 @@ use bizar_window::{Kind, Ladder, Outcome, Rule, Verdict};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Known {
     Open,
-    /// Missing, and nothing to take its place.
     Missing,
-    /// Missing, and taken to be this.
     Assumed(u64),
     Digest(u64),
     Bare(bool),
-    /// Refused by us.
     Refused,
 }
 
-/// A call as the turn remembers it.
 #[derive(Clone, Debug)]
 struct Record {
     key: u64,
@@ -37,7 +33,6 @@ struct OpenPoll {
     number: usize,
 }
 
-/// Ties an end to a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ticket {
     Call {
@@ -55,7 +50,6 @@ pub(crate) enum Ticket {
     None,
 }
 
-/// Something that a result was found to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Event {
     News,

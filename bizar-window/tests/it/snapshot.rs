@@ -95,7 +95,8 @@ proptest! {
                     prop_assert!(session.pattern(handle, 60).count() <= 50);
                 }
             }
-            let _ = restart(&session);
+            // A number at the very end of its range may be out of it by now: an error, no panic.
+            let _ = serde_json::from_str::<Watch>(&serde_json::to_string(&session).unwrap());
         }
     }
 }
