@@ -116,6 +116,7 @@ impl<'s, R: Rules> Emitter<'s, R> {
     }
 
     /// Opens an object; `depth` is 1 for the outermost.
+    #[inline]
     pub(crate) fn begin_object(&mut self, depth: usize) -> Object {
         self.scratch.out.push(b'{');
         Object {
@@ -170,6 +171,7 @@ impl<'s, R: Rules> Emitter<'s, R> {
     }
 
     /// Closes an object; the error of a duplicate key carries the `source` of the later of the two.
+    #[inline]
     pub(crate) fn end_object(&mut self, object: &Object) -> Result<(), usize> {
         let Scratch {
             out,

@@ -6,8 +6,11 @@ use std::fmt;
 ///
 /// It names a place and a cause, never a value: safe to log where the arguments themselves are not.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{kind} at {place}")]
-pub struct Error {
+#[error("{} at {}", .0.kind, .0.place)]
+pub struct Error(Box<Fault>); // boxed, so that results without one fit into a register
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Fault {
     kind: ErrorKind,
     place: Place,
 }
@@ -55,24 +58,26 @@ pub enum Place {
 }
 
 impl Error {
+    #[cold]
     pub(crate) fn at(kind: ErrorKind, offset: usize) -> Self {
-        Self {
+        Self(Box::new(Fault {
             kind,
             place: Place::Offset(offset),
-        }
+        }))
     }
 
+    #[cold]
     pub(crate) fn here(kind: ErrorKind) -> Self {
-        Self {
+        Self(Box::new(Fault {
             kind,
             place: Place::Pointer(String::new()),
-        }
+        }))
     }
 
     /// The same error, seen from the parent: the pointer grows at its front while the walk unwinds.
     #[cold]
     pub(crate) fn inside(mut self, token: &str) -> Self {
-        if let Place::Pointer(pointer) = &mut self.place {
+        if let Place::Pointer(pointer) = &mut self.0.place {
             let token = token.replace('~', "~0").replace('/', "~1");
             *pointer = format!("/{token}{pointer}");
         }
@@ -82,19 +87,19 @@ impl Error {
     /// What is wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// Where it is wrong.
     #[must_use]
     pub fn place(&self) -> &Place {
-        &self.place
+        &self.0.place
     }
 
     /// The byte offset, if the input was text.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
-        match self.place {
+        match self.0.place {
             Place::Offset(offset) => Some(offset),
             Place::Pointer(_) => None,
         }
