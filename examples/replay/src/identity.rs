@@ -3,12 +3,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bizar_fingerprint::{Fingerprint, Fingerprinter, IgnoredArgs};
+use bizar_guard::kind;
 use bizar_window::Outcome;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::judge::Subject;
-use crate::kind::kind;
 use crate::record::{Call, Recorded};
 
 /// Makes fingerprints and digests; keeps the scratch memory for them.
