@@ -23,7 +23,7 @@ use crate::{
     notes::Notes,
     resident::Residents,
     sessions::{Saving, Sessions},
-    setup::{Clock, Form, Setup},
+    setup::{Clock, Setup},
 };
 
 /// Judges the tool calls of any number of sessions, logs them, and keeps what must survive.
@@ -251,15 +251,8 @@ impl<S: Store<State>> Guard<S> {
         if self.env.disable || self.env.disable_loop || self.rules.observe_only {
             return None;
         }
-        if self.sessions.form != Form::Resident {
-            let mut state = self.sessions.stored(session)?;
-            if !memory::is_due(&state) {
-                return memory::request(&mut state, delivery);
-            }
-        }
-        self.sessions.step(session, Saving::Later, |state| {
-            memory::request(state, delivery)
-        })?
+        self.sessions
+            .step_known(session, |state| memory::request(state, delivery))?
     }
 
     /// Removes the state of old sessions of this host and directory, and returns how many.

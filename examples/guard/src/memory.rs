@@ -307,11 +307,6 @@ pub(crate) fn request(state: &mut State, delivery: Delivery) -> Option<String> {
     text
 }
 
-/// Whether [`request`] would change the state.
-pub(crate) fn is_due(state: &State) -> bool {
-    state.detector.as_ref().is_some_and(|memory| memory.due)
-}
-
 fn pending_text(state: &State, memory: &Memory) -> Option<String> {
     let Pending {
         verdict,

@@ -65,13 +65,18 @@ impl<S: Store<State>> Sessions<S> {
         done
     }
 
-    /// The session as it is stored. Only for [`Form::PerCall`].
-    pub(crate) fn stored(&self, id: &str) -> Option<State> {
-        let loaded = self.noted(self.store()?.load(id))?;
-        if let Some(unusable) = loaded.unusable {
-            self.notes.add(unusable.to_string());
+    /// Changes one session like [`step`](Self::step), if it is there at all.
+    pub(crate) fn step_known<R>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut State) -> R,
+    ) -> Option<R> {
+        match self.form {
+            Form::Resident => Some(self.resident_step(id, Saving::Later, change)),
+            Form::PerCall(patience) => {
+                self.stored_step(id, patience, |slot| slot.as_mut().map(change))?
+            }
         }
-        loaded.document
     }
 
     /// Takes the session out of memory and store; `finish` sees it once more.
@@ -81,7 +86,7 @@ impl<S: Store<State>> Sessions<S> {
                 if let Some(state) = &mut resident.state {
                     finish(state);
                 }
-                self.store().map(|store| self.noted(store.remove(id)));
+                self.stored_step(id, SAVE_PATIENCE, |slot| *slot = None);
             }),
             Form::PerCall(patience) => {
                 self.stored_step(id, patience, |slot| {
@@ -118,6 +123,14 @@ impl<S: Store<State>> Sessions<S> {
         self.residents.for_each(|resident| self.save(resident));
     }
 
+    fn load(&self, id: &str) -> Option<State> {
+        let loaded = self.noted(self.store()?.load(id))?;
+        if let Some(unusable) = loaded.unusable {
+            self.notes.add(unusable.to_string());
+        }
+        loaded.document
+    }
+
     fn fresh(&self, id: &str) -> State {
         State::new(id, &*self.host, &*self.scope, (self.clock)())
     }
@@ -130,7 +143,7 @@ impl<S: Store<State>> Sessions<S> {
     ) -> R {
         let resident = self.residents.get(id, |leaving| self.save(leaving));
         let mut resident = lock(&resident);
-        let known = resident.state.take().or_else(|| self.stored(id));
+        let known = resident.state.take().or_else(|| self.load(id));
         let done = change(
             resident
                 .state
