@@ -201,12 +201,21 @@ fn leads_into_secrets(end: &Path, home: Option<&Path>) -> bool {
     let Some(true_home) = followed(home) else {
         return true;
     };
+    let mut identities = None;
     SECRETS.iter().any(|name| {
         let secret = true_home.join(name);
-        let target = followed(&secret);
+        // The way to the home directory has no links any more: only the last step can be one.
+        let target = match fs::read_link(&secret) {
+            Ok(_) => followed(&secret),
+            Err(_) => Some(secret.clone()),
+        };
         is_inside(end, &secret)
             || target.is_none_or(|target| is_inside(end, &target))
-            || shares_identity(end, &secret)
+            || identity(&secret).is_some_and(|secret| {
+                identities
+                    .get_or_insert_with(|| end.ancestors().filter_map(identity).collect::<Vec<_>>())
+                    .contains(&secret)
+            })
     })
 }
 
@@ -242,31 +251,19 @@ fn folded(name: &OsStr) -> String {
     }
 }
 
-/// Whether a directory on the way to `end` is `secret` under another name: a bind mount, a
-/// short name, another normal form.
+/// What a directory is, whatever it is called: this sees through a bind mount, a short name,
+/// another normal form.
 #[cfg(unix)]
-fn shares_identity(end: &Path, secret: &Path) -> bool {
+fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
 
-    let identity = |path: &Path| {
-        fs::metadata(path)
-            .ok()
-            .map(|metadata| (metadata.dev(), metadata.ino()))
-    };
-    let Some(wanted) = identity(secret) else {
-        return false;
-    };
-    end.ancestors()
-        .any(|directory| identity(directory) == Some(wanted))
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn shares_identity(end: &Path, secret: &Path) -> bool {
-    let Ok(wanted) = fs::canonicalize(secret) else {
-        return false;
-    };
-    end.ancestors()
-        .any(|directory| fs::canonicalize(directory).is_ok_and(|found| found == wanted))
+fn identity(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
 }
 
 const SECRETS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
