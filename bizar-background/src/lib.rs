@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "driver")]
+mod driver;
 mod effect;
 pub mod event;
 mod id;
@@ -7,12 +9,18 @@ mod instance;
 mod limits;
 mod machine;
 mod model;
+#[cfg(feature = "driver")]
+pub mod opencode;
+#[cfg(feature = "driver")]
+mod process;
 mod record;
 mod spawn;
 pub mod sse;
 mod status;
 mod transcript;
 
+#[cfg(feature = "driver")]
+pub use self::driver::{Agents, Collected, Events, Killed, Server, StartError, UnknownInstance};
 pub use self::{
     effect::{Answer, Effect, Failure, SessionSnapshot, Snapshot},
     event::Event,

@@ -1,14 +1,12 @@
 //! What is stored of an instance.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::{InstanceId, Status, View};
 
 /// The stored form of an instance: counts, times, status and names.
 ///
-/// No prompt, no text of the model and no secret is in it. Members that this version
-/// does not know are kept in `rest` and written back.
+/// No prompt, no text of the model and no secret is in it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
@@ -55,9 +53,6 @@ pub struct Record {
     /// The process that runs it.
     #[serde(default)]
     pub owner: Option<Owner>,
-    /// What a later version has stored.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
 }
 
 impl Record {
@@ -127,7 +122,6 @@ impl Default for Record {
             loop_guard_tool: None,
             reactivated: false,
             owner: None,
-            rest: Map::new(),
         }
     }
 }

@@ -1,0 +1,210 @@
+//! What the standard library cannot do with processes, and the only unsafe code.
+#![allow(unsafe_code, reason = "system calls that std does not offer")]
+
+use std::{process::Command, sync::OnceLock, time::Duration};
+
+use crate::Owner;
+
+/// Time since the machine was started, its sleep included where the system tells it.
+pub(crate) fn since_boot() -> Duration {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: libc::clockid_t = libc::CLOCK_BOOTTIME;
+    #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+    const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+    #[cfg(unix)]
+    {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: `time` is a valid, writable timespec for the whole call.
+        if unsafe { libc::clock_gettime(CLOCK, &raw mut time) } == 0 {
+            let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+            let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+            return Duration::new(seconds, nanos);
+        }
+    }
+    static START: OnceLock<std::time::Instant> = OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed()
+}
+
+/// A signal that ends processes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Signal {
+    Terminate,
+    Kill,
+}
+
+/// Signals a process group. Group 0 and 1 are never ours.
+pub(crate) fn signal_group(group: u32, signal: Signal) {
+    #[cfg(unix)]
+    if let Some(group) = target(group) {
+        // SAFETY: kill takes no pointers; a group that is gone is an error that means nothing.
+        unsafe { libc::kill(-group, number(signal)) };
+    }
+    #[cfg(not(unix))]
+    let _ = (group, signal);
+}
+
+/// Signals one process.
+pub(crate) fn signal_process(pid: u32, signal: Signal) {
+    #[cfg(unix)]
+    if let Some(pid) = target(pid) {
+        // SAFETY: as in `signal_group`.
+        unsafe { libc::kill(pid, number(signal)) };
+    }
+    #[cfg(not(unix))]
+    let _ = (pid, signal);
+}
+
+/// Puts the command into a process group of its own.
+///
+/// With `dies_with_us` it is killed when the thread ends that starts it (Linux): so start
+/// it from a thread that lives as long as the command may.
+pub(crate) fn isolate(command: &mut Command, dies_with_us: bool) {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(target_os = "linux")]
+    if dies_with_us {
+        let parent = std::process::id();
+        // SAFETY: the closure runs between fork and exec and calls only prctl, getppid and
+        // raise, which are async-signal-safe; it allocates nothing.
+        unsafe {
+            std::os::unix::process::CommandExt::pre_exec(command, move || {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+                // The parent may have died before the signal was armed.
+                if u32::try_from(libc::getppid()).ok() != Some(parent) {
+                    libc::raise(libc::SIGKILL);
+                }
+                Ok(())
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (command, dies_with_us);
+}
+
+/// Makes orphans below this process its children. `false` where the system cannot do that.
+pub(crate) fn adopt_orphans() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: prctl with integer arguments touches no memory of ours.
+    return unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } == 0;
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// Takes note of children that have ended, so that none stays a zombie; not of `except`.
+pub(crate) fn reap_orphans(except: u32) {
+    let own = std::process::id();
+    let ended = descendants(own)
+        .into_iter()
+        .filter(|process| process.parent == own && process.is_zombie);
+    for process in ended.filter(|process| process.pid != except) {
+        #[cfg(unix)]
+        if let Some(pid) = target(process.pid) {
+            // SAFETY: a null status is allowed; WNOHANG never blocks; the zombie is our own child.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+        }
+        #[cfg(not(unix))]
+        let _ = process;
+    }
+}
+
+/// This process, told apart from others that had its number before.
+pub(crate) fn owner() -> Owner {
+    let pid = std::process::id();
+    Owner {
+        pid,
+        started: started(pid).unwrap_or_default(),
+        boot: boot(),
+    }
+}
+
+/// Whether the process is still the same and alive. Where that cannot be known, it is.
+pub(crate) fn is_alive(owner: &Owner) -> bool {
+    if owner.boot != boot() {
+        return false;
+    }
+    if cfg!(target_os = "linux") {
+        return started(owner.pid) == Some(owner.started);
+    }
+    #[cfg(unix)]
+    if let Some(pid) = target(owner.pid) {
+        // SAFETY: signal 0 only asks whether the process is there.
+        let is_there = unsafe { libc::kill(pid, 0) } == 0;
+        return is_there || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+    }
+    true
+}
+
+/// A process and its parent, as `/proc` lists them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Listed {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
+    pub(crate) is_zombie: bool,
+    started: u64,
+}
+
+impl Listed {
+    fn read(pid: u32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may hold anything, parentheses and blanks too: the fields follow the last one.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        Some(Self {
+            pid,
+            is_zombie: fields.next()? == "Z",
+            parent: fields.next()?.parse().ok()?,
+            // Field 22 of the whole line.
+            started: fields.nth(17)?.parse().ok()?,
+        })
+    }
+
+    /// Whether the number still belongs to the same process.
+    pub(crate) fn is_same(&self) -> bool {
+        Self::read(self.pid).is_some_and(|now| now.started == self.started && !now.is_zombie)
+    }
+}
+
+/// Everything that runs below a process. Empty where the system does not tell.
+pub(crate) fn descendants(root: u32) -> Vec<Listed> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let all: Vec<Listed> = pids.filter_map(Listed::read).collect();
+    let mut below = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for process in all.iter().filter(|process| process.parent == parent) {
+            parents.push(process.pid);
+            below.push(*process);
+        }
+    }
+    below
+}
+
+/// When a process was started, in ticks since the machine was. `None`: there is none, or it cannot be told.
+fn started(pid: u32) -> Option<u64> {
+    Listed::read(pid)
+        .filter(|process| !process.is_zombie)
+        .map(|process| process.started)
+}
+
+fn boot() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
+#[cfg(unix)]
+fn target(pid: u32) -> Option<libc::pid_t> {
+    libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1)
+}
+
+#[cfg(unix)]
+fn number(signal: Signal) -> libc::c_int {
+    match signal {
+        Signal::Terminate => libc::SIGTERM,
+        Signal::Kill => libc::SIGKILL,
+    }
+}
