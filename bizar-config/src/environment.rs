@@ -30,6 +30,18 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The names of all variables that are looked at.
+    pub const NAMES: [&str; 8] = [
+        "BIZAR_DISABLE",
+        "BIZAR_DISABLE_LOOP",
+        "BIZAR_DISABLE_LOG",
+        "BIZAR_LOG_LEVEL",
+        "BIZAR_MAX_CONCURRENT_INSTANCES",
+        "BIZAR_BACKGROUND_TOOL_CALL_CAP",
+        "BIZAR_BACKGROUND_SKIP_PERMISSIONS",
+        "BIZAR_BACKGROUND_CHILD",
+    ];
+
     /// Picks Bizar's variables out of `pairs`; all others are passed over unread.
     ///
     /// ```
@@ -41,8 +53,8 @@ impl Environment {
     /// assert_eq!(env.notes().len(), 1); // about "loud"
     /// ```
     ///
-    /// Programs hand over `std::env::vars_os()`, which copes with values that are no
-    /// Unicode.
+    /// Programs hand over `std::env::var_os` of each of [`NAMES`](Self::NAMES), or the whole of
+    /// `std::env::vars_os()`.
     #[must_use]
     pub fn from_pairs<K: AsRef<OsStr>, V: AsRef<OsStr>>(
         pairs: impl IntoIterator<Item = (K, V)>,
@@ -52,7 +64,7 @@ impl Environment {
             let Some(name) = name.as_ref().to_str() else {
                 continue;
             };
-            let Some(variable) = VARIABLES.iter().find(|known| **known == name) else {
+            let Some(variable) = Self::NAMES.iter().find(|known| **known == name) else {
                 continue;
             };
             match value.as_ref().to_str() {
@@ -133,12 +145,12 @@ impl Environment {
     /// For programs that check an installation; at run time no other name is looked at.
     #[must_use]
     pub fn suggest(name: &str) -> Option<&'static str> {
-        let is_ours = !VARIABLES.contains(&name)
+        let is_ours = !Self::NAMES.contains(&name)
             && name
                 .get(..6)
                 .is_some_and(|start| start.eq_ignore_ascii_case("bizar_"));
         is_ours
-            .then(|| suggestion::nearest(name, VARIABLES.into_iter()))
+            .then(|| suggestion::nearest(name, Self::NAMES.into_iter()))
             .flatten()
     }
 }
@@ -171,14 +183,3 @@ impl LogLevel {
         }
     }
 }
-
-const VARIABLES: [&str; 8] = [
-    "BIZAR_DISABLE",
-    "BIZAR_DISABLE_LOOP",
-    "BIZAR_DISABLE_LOG",
-    "BIZAR_LOG_LEVEL",
-    "BIZAR_MAX_CONCURRENT_INSTANCES",
-    "BIZAR_BACKGROUND_TOOL_CALL_CAP",
-    "BIZAR_BACKGROUND_SKIP_PERMISSIONS",
-    "BIZAR_BACKGROUND_CHILD",
-];

@@ -272,7 +272,11 @@ impl Draft {
             ("loopThresholdEscalate", self.escalate, main.escalate),
             ("loopThresholdBlock", self.block, main.block),
         ] {
-            if wanted != is && origins.contains_key(name) {
+            if wanted != is
+                && origins
+                    .get(name)
+                    .is_some_and(|origin| *origin > Origin::HostDefault)
+            {
                 notes.push(Note::new(
                     name,
                     format!("raised to {is}, to be above the one before it"),

@@ -93,6 +93,9 @@ fn a_hosts_defaults_hold_only_where_the_user_set_none() {
     ));
     assert_eq!(ladder(&own), [5, 8, 12]);
     assert_eq!(own.origin("loopThresholdWarn"), Origin::File);
+    // What makes room is no setting of the user's: no note.
+    let roomy = with(Some(r#"{"loopThresholdWarn": 4}"#));
+    assert_eq!((ladder(&roomy), roomy.notes.len()), ([4, 5, 12], 0));
 }
 
 #[test]

@@ -85,6 +85,9 @@ pub enum Round<'a> {
     /// The host names no message: a call that begins while another is open belongs to its
     /// round, until [`Guard::round_ended`](crate::Guard::round_ended).
     Overlap,
+    /// The same on a host that may leave a call open for ever: once a call of the round has
+    /// ended, the next one begins a round of its own.
+    Burst,
 }
 
 /// The end of a call.

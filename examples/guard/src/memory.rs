@@ -52,6 +52,9 @@ struct Open {
     at: i64,
     /// Calls that begin now belong to its round.
     overlaps: bool,
+    /// Its end closes the round.
+    #[serde(default)]
+    closes: bool,
 }
 
 /// A call that is about to be made, reduced to hashes.
@@ -121,7 +124,7 @@ impl Memory {
         match round {
             Round::Own => None,
             Round::Message(id) => Some(hash(id)),
-            Round::Overlap => {
+            Round::Overlap | Round::Burst => {
                 if !self.open.iter().any(|open| open.overlaps) {
                     self.round = self.round.wrapping_add(1);
                 }
@@ -195,7 +198,8 @@ pub(crate) fn before(
             key: Key(begun.fingerprint),
             handle: judgement.map(|judgement| judgement.handle),
             at: begun.at,
-            overlaps: matches!(begun.round, Round::Overlap),
+            overlaps: matches!(begun.round, Round::Overlap | Round::Burst),
+            closes: matches!(begun.round, Round::Burst),
         });
     }
     if let Some(judgement) = judgement
@@ -241,6 +245,9 @@ pub(crate) fn after(
 ) {
     let mut memory = Memory::of(state, rules);
     let open = memory.take_open(finished);
+    if open.as_ref().is_some_and(|open| open.closes) {
+        memory.close_round();
+    }
     end(state, &mut memory, open, finished, lines);
     state.detector = Some(memory);
 }

@@ -1,8 +1,14 @@
 //! What a guard is made of.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    env, fmt, fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use bizar_config::{Environment, Options, Resolved, Sources, resolve};
+use bizar_config::{Environment, Json, Options, Resolved, Sources, resolve};
 
 /// What a guard is made of: whose calls it judges, by which options, and how sessions are kept.
 #[derive(Clone)]
@@ -60,7 +66,50 @@ impl Setup {
         }
     }
 
-    /// The same with the defaults, and without a home directory: nothing is written, and sessions are kept in
+    /// The setup of the user who runs this process: home directory and environment are read, and
+    /// `~/.config/bizarharness/options.json` if it is there.
+    ///
+    /// `defaults` is what this host wants where the user set nothing, `options` what the host
+    /// itself was given. No other variable and no other file is read.
+    #[must_use]
+    pub fn of_user(
+        host: impl Into<String>,
+        defaults: Option<Json<'_>>,
+        options: Option<Json<'_>>,
+    ) -> Self {
+        let host = host.into();
+        let home = env::var_os(HOME).map(PathBuf::from);
+        let variables = Environment::NAMES
+            .iter()
+            .filter_map(|name| Some((name, env::var_os(name)?)));
+        let file = home
+            .as_deref()
+            .map(|home| read_options(&home.join(OPTIONS_FILE)));
+        let (file, trouble) = match file {
+            Some(Ok(text)) => (text, None),
+            Some(Err(error)) => (
+                None,
+                Some(format!(
+                    "{OPTIONS_FILE}: could not be read: {}",
+                    error.kind()
+                )),
+            ),
+            None => (None, None),
+        };
+        let resolved = resolve(Sources {
+            home: home.as_deref(),
+            host_defaults: defaults,
+            file: file.as_deref(),
+            host: Some(&host),
+            host_options: options,
+            env: Environment::from_pairs(variables),
+        });
+        let mut setup = Self::new(host, resolved);
+        setup.notes.extend(trouble);
+        setup
+    }
+
+    /// A resident guard with the defaults, and without a home directory: nothing is written, and sessions are kept in
     /// memory only.
     #[must_use]
     pub fn in_memory(host: impl Into<String>) -> Self {
@@ -122,9 +171,26 @@ impl fmt::Debug for Setup {
     }
 }
 
+/// The text of the options file, if there is one; of a sane size, so that no device is read for ever.
+fn read_options(path: &Path) -> io::Result<Option<String>> {
+    let mut text = String::new();
+    match fs::File::open(path).and_then(|file| file.take(MOST_OPTIONS).read_to_string(&mut text)) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     })
 }
+
+const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+
+const OPTIONS_FILE: &str = ".config/bizarharness/options.json";
+
+/// 1 MiB.
+const MOST_OPTIONS: u64 = 1 << 20;

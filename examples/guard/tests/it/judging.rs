@@ -317,3 +317,29 @@ fn ends_find_their_calls() {
         .collect();
     assert_eq!(durations, ["1010ms", "20ms", "30ms"]);
 }
+
+#[test]
+fn a_call_that_never_ends_does_not_hide_a_loop_in_its_round() {
+    let rig = Rig::new();
+    let counts = |round: Round<'static>| {
+        let guard = rig.resident(json!({}));
+        let session = format!("{round:?}");
+        let (server, args) = (json!({"command": "serve"}), json!({"command": "cat a"}));
+        let _ = guard.before(
+            &Call::new(&session, "bash", &server)
+                .id("server")
+                .round(round),
+        );
+        (0..4)
+            .map(|n| {
+                let id = n.to_string();
+                let call = Call::new(&session, "bash", &args).id(&id).round(round);
+                let decision = guard.before(&call);
+                guard.after(&End::new(&session, "bash", &args, Ended::ok("a")).id(&id));
+                decision.count
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(counts(Round::Overlap), [1, 1, 1, 1], "all in one round");
+    assert_eq!(counts(Round::Burst), [1, 2, 3, 4]);
+}

@@ -173,6 +173,7 @@ fn roles() {
     match role.as_str() {
         "greet" => println!("say hello"),
         "repeat" => crate::order::repeat_in_a_process(&home),
+        "user" => crate::switches::say_what_the_user_set(),
         "scenario" => crate::writes::scenario(&home),
         other => panic!("no such role: {other}"),
     }

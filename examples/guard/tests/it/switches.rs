@@ -1,11 +1,11 @@
 //! Options and environment variables that switch things.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use bizar_guard::{Delivery, Form, Guard, Verdict};
+use bizar_guard::{Delivery, Form, Guard, Setup, Verdict};
 use serde_json::json;
 
-use crate::rig::{Rig, make, repeat};
+use crate::rig::{Rig, child, make, repeat, said};
 
 #[test]
 fn disable_does_nothing_at_all() {
@@ -91,7 +91,7 @@ fn the_first_glob_that_matches_has_the_thresholds() {
         ),
         ..bizar_guard::Sources::default()
     });
-    let guard = Guard::new(bizar_guard::Setup::new("test", resolved));
+    let guard = Guard::new(Setup::new("test", resolved));
     let decisions = repeat(&guard, "s", 3);
     assert_eq!(
         decisions
@@ -207,4 +207,95 @@ fn processes_agree_on_a_new_key() {
             .collect()
     });
     assert!(keys.iter().all(|key| *key == keys[0]));
+}
+
+/// The role of a child with a home and variables of its own.
+pub(crate) fn say_what_the_user_set() {
+    let defaults = r#"{"loopThresholdWarn": 2, "loopThresholdEscalate": 3}"#;
+    let setup = Setup::of_user(
+        "gemini",
+        Some(defaults.into()),
+        Some(r#"{"verdictTimeoutMs": 300}"#.into()),
+    );
+    let guard = Guard::new(setup);
+    let options = guard.options();
+    let thresholds = options.thresholds;
+    println!(
+        "say {} {} {}",
+        thresholds.warn(),
+        thresholds.escalate(),
+        thresholds.block()
+    );
+    println!(
+        "say {} {}",
+        options.verdict_timeout_ms, options.max_concurrent_instances
+    );
+    println!(
+        "say {}",
+        guard
+            .before(&bizar_guard::Call::new("s", "t", "{}"))
+            .fingerprint
+            .is_some()
+    );
+    guard
+        .notes()
+        .iter()
+        .for_each(|note| println!("say note {note}"));
+}
+
+fn of_user(home: &Path, variables: &[(&str, &str)]) -> Vec<String> {
+    let home_variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    let mut child = child(&[], "user", home);
+    said(
+        &child
+            .env(home_variable, home)
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
+            .stdout,
+    )
+}
+
+#[test]
+fn the_setup_of_a_user() {
+    let rig = Rig::new();
+    assert_eq!(of_user(rig.home(), &[]), ["2 3 12", "300 8", "true"]);
+    let directory = rig.home().join(".config/bizarharness");
+    fs::create_dir_all(&directory).unwrap();
+    let write = |text: &str| fs::write(directory.join("options.json"), text).unwrap();
+    write(r#"{"loopThresholdWarn": 4, "hosts": {"gemini": {"loopThresholdBlock": 9}}}"#);
+    let variables = [
+        ("BIZAR_MAX_CONCURRENT_INSTANCES", "3"),
+        ("BIZAR_DISABLE", "1"),
+    ];
+    assert_eq!(of_user(rig.home(), &variables), ["4 5 9", "300 3", "false"]);
+    write("{");
+    assert_eq!(
+        of_user(rig.home(), &[]).pop().unwrap(),
+        "note options file: not valid JSON at line 1 column 1: not used"
+    );
+    fs::remove_file(directory.join("options.json")).unwrap();
+    fs::create_dir(directory.join("options.json")).unwrap();
+    assert_eq!(
+        of_user(rig.home(), &[]).pop().unwrap(),
+        "note .config/bizarharness/options.json: could not be read: is a directory"
+    );
+}
+
+#[test]
+fn no_other_place_reads_a_variable() {
+    let readers: Vec<_> = crate::network::sources()
+        .into_iter()
+        .filter(|(_, text)| {
+            text.lines()
+                .any(|line| line.contains("env::") && !line.trim_start().starts_with("//"))
+        })
+        .map(|(file, text)| {
+            (
+                file.file_name().unwrap().to_owned(),
+                text.matches("env::var_os(").count(),
+            )
+        })
+        .collect();
+    assert_eq!(readers, [("setup.rs".into(), 2)]);
 }
