@@ -48,6 +48,11 @@ impl Digester {
         }
     }
 
+    /// Says how it ended, if that was not known when the digester was made.
+    pub fn ended(&mut self, ok: Option<bool>) {
+        self.ok = ok;
+    }
+
     /// The digest of all pieces together.
     #[must_use]
     pub fn finish(self) -> Digest {

@@ -370,3 +370,15 @@ fn awkward_text_takes_no_more_time_than_other_text() {
     }
     let _ = digest((0..=255).cycle().take(1 << 16).collect::<Vec<u8>>());
 }
+
+#[test]
+fn an_error_may_be_known_last() {
+    let rules = Fingerprinter::new();
+    let mut digester = rules.digester(None);
+    digester.update(b"no such file");
+    digester.ended(Some(false));
+    assert_eq!(
+        digester.finish(),
+        rules.digest_text(Some(false), "no such file")
+    );
+}
