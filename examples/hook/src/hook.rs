@@ -1,0 +1,282 @@
+//! One event in, one answer out.
+
+use std::{
+    env,
+    io::{self, Read, Write},
+    panic,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::Duration,
+};
+
+use bizar_guard::{Args, Call, Delivery, End, Ended, Form, Guard, Output, Setup, Status};
+
+use crate::{
+    answer,
+    event::{Event, Kind, Outcome, WANTED},
+    harness::{Context, Harness},
+    scan::Scanner,
+    settings, skipped,
+};
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hook {
+    pub(crate) harness: Option<Harness>,
+    pub(crate) event: Option<String>,
+}
+
+impl Hook {
+    /// Reads standard input, answers on standard output. Whatever goes wrong, the call goes on.
+    pub(crate) fn run(&self) {
+        // Some hosts show standard error to the model.
+        panic::set_hook(Box::new(|_| {}));
+        let bytes = Arc::new(AtomicU64::new(0));
+        let (send, receive) = mpsc::channel();
+        let reading = Arc::clone(&bytes);
+        let harness = self.harness;
+        let reader = thread::Builder::new().spawn(move || {
+            let document = read_document(harness, &reading);
+            let is_whole = document.is_complete();
+            if send.send(document).is_ok() && is_whole {
+                drain(&reading);
+            }
+        });
+        let document = reader.ok().and_then(|_| receive.recv().ok());
+        let said = document.and_then(|document| {
+            let hook = self.clone();
+            limited(PATIENCE, move || hook.answer(document)).unwrap_or_else(|trouble| {
+                skipped::note(self.harness, trouble);
+                None
+            })
+        });
+        let said = said.unwrap_or_else(|| self.nothing());
+        let mut out = io::stdout().lock();
+        out.write_all(said.as_bytes())
+            .and_then(|()| out.flush())
+            .ok();
+        // A host that still writes must not find a closed pipe; one that never closes its end must
+        // not wait for us. The reader lets go of its end of the channel when it is done.
+        let mut seen = bytes.load(Ordering::Relaxed);
+        while let Err(RecvTimeoutError::Timeout) = receive.recv_timeout(STILL) {
+            let now = bytes.load(Ordering::Relaxed);
+            if now == seen {
+                break;
+            }
+            seen = now;
+        }
+    }
+
+    fn nothing(&self) -> String {
+        let event = self.event.as_deref().unwrap_or_default();
+        answer::nothing(self.harness, event).to_owned()
+    }
+
+    /// `None` if the document is none that matters.
+    fn answer(&self, document: Scanner) -> Option<String> {
+        let event = Event::new(document, self.harness, self.event.as_deref())?;
+        let guard = guard_for(&event);
+        let said = judge(&guard, event);
+        if guard.skipped() > 0 {
+            skipped::note_in(guard.options(), self.harness, "locked");
+        }
+        if settings::is_debugging() {
+            for note in guard.notes() {
+                writeln!(io::stderr(), "bizar-hook: {note}").ok();
+            }
+        }
+        Some(said)
+    }
+}
+
+/// What `work` gives, unless it takes too long or panics.
+fn limited<T: Send + 'static>(
+    patience: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, &'static str> {
+    let (send, receive) = mpsc::sync_channel(1);
+    let worker = thread::Builder::new().spawn(move || send.send(work()));
+    if worker.is_err() {
+        return Err("no thread");
+    }
+    receive
+        .recv_timeout(patience)
+        .map_err(|trouble| match trouble {
+            RecvTimeoutError::Timeout => "late",
+            RecvTimeoutError::Disconnected => "panicked",
+        })
+}
+
+/// Reads until the document is whole, or to the end.
+fn read_document(harness: Option<Harness>, bytes: &AtomicU64) -> Scanner {
+    let digester = move || {
+        let harness = harness.unwrap_or(Harness::Claude);
+        Guard::new(Setup::new(
+            harness.facts().name,
+            settings::resolved(harness),
+        ))
+        .digester(None)
+    };
+    let mut scanner = Scanner::new(WANTED, Box::new(digester));
+    each_piece(bytes, |piece| {
+        scanner.feed(piece);
+        !scanner.is_complete()
+    });
+    scanner
+}
+
+fn drain(bytes: &AtomicU64) {
+    each_piece(bytes, |_| true);
+}
+
+/// Hands out what comes on standard input while `goes_on` says so.
+fn each_piece(bytes: &AtomicU64, mut goes_on: impl FnMut(&[u8]) -> bool) {
+    let mut input = io::stdin().lock();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(length) => {
+                bytes.fetch_add(length as u64, Ordering::Relaxed);
+                if !goes_on(buffer.get(..length).unwrap_or_default()) {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn guard_for(event: &Event) -> Guard {
+    let harness = event.harness;
+    let directory = event.directory.clone().unwrap_or_else(|| {
+        let current = env::current_dir().unwrap_or_default();
+        current.to_string_lossy().into_owned()
+    });
+    let mut setup =
+        Setup::new(harness.facts().name, settings::resolved(harness)).form(Form::ONE_CALL);
+    if let Some(worktree) = settings::worktree(&directory) {
+        setup = setup.worktree(worktree);
+    }
+    Guard::new(setup.directory(directory))
+}
+
+fn judge(guard: &Guard, event: Event) -> String {
+    let nothing = answer::nothing(Some(event.harness), &event.name).to_owned();
+    let session = &*event.session;
+    match event.kind {
+        Kind::Before if !event.tool.is_empty() => before(guard, &event).unwrap_or(nothing),
+        Kind::After if !event.tool.is_empty() => after(guard, event).unwrap_or(nothing),
+        Kind::RoundEnded => {
+            guard.round_ended(session);
+            nothing
+        }
+        Kind::Turn => {
+            guard.user_message(session, None);
+            nothing
+        }
+        Kind::Start => {
+            guard.sweep(None);
+            nothing
+        }
+        Kind::Idle => {
+            // droid says nothing of a call that failed.
+            let is_stop = event.harness == Harness::Droid && event.name == "Stop";
+            if is_stop {
+                guard.end_open(session, &Ended::new(Status::Failed, Output::Missing));
+            }
+            guard.idle(session);
+            if is_stop {
+                guard.user_message(session, None);
+            }
+            nothing
+        }
+        Kind::Before | Kind::After | Kind::Other => nothing,
+    }
+}
+
+fn before(guard: &Guard, event: &Event) -> Option<String> {
+    let facts = event.harness.facts();
+    let args = event.args.as_deref().map_or(Args::Missing, Args::Text);
+    let mut call = Call::new(&event.session, &event.tool, args).round(facts.rounds);
+    call.id = event.id.as_deref();
+    let decision = guard.before(&call);
+    let text = decision.text?;
+    if decision.refused {
+        return Some(answer::refusal(event, &text, decision.halted));
+    }
+    (facts.context == Context::Before).then(|| answer::context(event, &text))
+}
+
+fn after(guard: &Guard, event: Event) -> Option<String> {
+    let args = match event.args.as_deref() {
+        // Cline makes refused calls all the same: their ends are not to be found.
+        Some(_) if event.harness == Harness::Cline && event.id.is_some() => Args::Missing,
+        Some(args) => Args::Text(args),
+        None => Args::Missing,
+    };
+    let digest;
+    let output = match event.result {
+        Outcome::Missing => Output::Missing,
+        Outcome::Text(ref text) => Output::Text(text),
+        Outcome::Digested(digester) => {
+            let mut digester = digester;
+            digester.ended(match event.status {
+                Status::Ok => Some(true),
+                Status::Failed | Status::Refused => Some(false),
+                Status::Unknown | Status::Aborted => None,
+            });
+            digest = digester.finish();
+            Output::Digest(digest)
+        }
+    };
+    let mut ended = Ended::new(event.status, output);
+    ended.duration = event.millis.map(Duration::from_millis);
+    let mut end = End::new(&event.session, &event.tool, args, ended);
+    end.id = event.id.as_deref();
+    guard.after(&end);
+    let facts = event.harness.facts();
+    // Cursor has no place for a text after a failure.
+    let is_heard = facts.context == Context::After
+        && !(event.harness == Harness::Cursor && event.name == "postToolUseFailure");
+    let text = is_heard.then(|| guard.request(&event.session, Delivery::Keeps))?;
+    text.map(|text| {
+        let event = Event {
+            result: Outcome::Missing,
+            ..event
+        };
+        answer::context(&event, &text)
+    })
+}
+
+/// How long a host waits for us at most, once it has told everything.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A host that sent nothing for so long, after a whole document, sends nothing more.
+const STILL: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_no_answer() {
+        assert_eq!(limited(PATIENCE, || "said"), Ok("said"));
+        let panicked = limited::<&str>(PATIENCE, || panic!("at the disco"));
+        assert_eq!(panicked, Err("panicked"));
+    }
+
+    #[test]
+    fn who_is_late_is_not_waited_for() {
+        let (_open, closed) = mpsc::channel::<()>();
+        let started = std::time::Instant::now();
+        let late = limited(Duration::from_millis(10), move || closed.recv().is_ok());
+        assert_eq!(late, Err("late"));
+        assert!(started.elapsed() < Duration::from_secs(5));
+    }
+}
