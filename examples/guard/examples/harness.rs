@@ -1,12 +1,16 @@
 //! A harness of forty lines with a guard in it. Its scripted model goes in circles and is stopped.
 
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 
 use bizar_guard::{Call, Decision, Delivery, End, Ended, Guard, Setup};
 use serde_json::{Value, json};
 
 fn main() -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    run_agent(&mut io::stdout().lock())
+}
+
+/// The loop of an agent: ask the model, make the call that it wants, show it the result.
+fn run_agent(out: &mut impl Write) -> io::Result<()> {
     let guard = Guard::new(Setup::in_memory("harness"));
     let session = "demo";
     let mut model = Model::default();
@@ -72,4 +76,29 @@ fn run(tool: &str, _args: &Value) -> String {
         _ => "test one ... FAILED",
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two calls of progress, eleven tests that fail, three refusals and the end.
+    #[test]
+    fn the_model_is_stopped() {
+        let mut out = Vec::new();
+        run_agent(&mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = out.lines().collect();
+        let count = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+        assert_eq!(count("-> test one ... FAILED"), 11);
+        assert_eq!(
+            count("-> Loop protection: 12 identical calls to bash. Use task to escalate."),
+            3
+        );
+        assert_eq!(
+            count("-> Loop protection: stopped after 4 refused calls to bash."),
+            1
+        );
+        assert_eq!(lines.last(), Some(&"      the run is ended"));
+    }
 }
