@@ -11,13 +11,13 @@ use crate::http::{self, Response};
 use crate::process::Process;
 use crate::sandbox::Sandbox;
 
-/// A running `opencode serve`, ended when dropped.
+/// A running `opencode serve`, ended when its last clone is dropped.
 ///
 /// Sessions are cheap (a scripted tool call takes about 80 ms), starting the server is not (some
 /// seconds), so tests share one and take a session each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Opencode {
-    process: Process,
+    process: Arc<Mutex<Process>>,
     port: u16,
     directory: String,
     events: Arc<(Mutex<Vec<Value>>, Condvar)>,
@@ -75,49 +75,54 @@ impl Opencode {
             })
         });
         Ok(Self {
-            process,
+            process: Arc::new(Mutex::new(process)),
             port,
             directory: sandbox.project().display().to_string(),
             events,
         })
     }
 
-    /// The server process, to kill it or to look at it.
+    /// The same server, for the sessions of another project directory.
     #[must_use]
-    pub fn process(&mut self) -> &mut Process {
-        &mut self.process
+    pub fn at(&self, directory: &Path) -> Self {
+        Self {
+            directory: directory.display().to_string(),
+            ..self.clone()
+        }
     }
 
-    /// One request. The directory of the project goes with it unless `headers` name another one.
+    /// The project directory that requests are for.
+    #[must_use]
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    /// The server's process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .id()
+    }
+
+    /// Kills the server (SIGKILL), and nothing that it started.
+    pub fn kill(&self) {
+        self.process
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .kill();
+    }
+
+    /// One request on behalf of the project directory.
     ///
     /// # Errors
     ///
     /// When the connection fails or nothing comes for two minutes.
     pub fn request(&self, method: &str, path: &str, body: Option<&Value>) -> io::Result<Response> {
-        self.request_in(&self.directory, method, path, body)
-    }
-
-    /// One request on behalf of another project directory.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::request`].
-    pub fn request_in(
-        &self,
-        directory: &str,
-        method: &str,
-        path: &str,
-        body: Option<&Value>,
-    ) -> io::Result<Response> {
-        let headers = [("x-opencode-directory", directory)];
-        http::request(
-            self.port,
-            method,
-            path,
-            &headers,
-            body,
-            Duration::from_secs(120),
-        )
+        let headers = [("x-opencode-directory", self.directory.as_str())];
+        let patience = Duration::from_secs(120);
+        http::request(self.port, method, path, &headers, body, patience)
     }
 
     /// A new session with a title.

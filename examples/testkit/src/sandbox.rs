@@ -1,7 +1,8 @@
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -37,6 +38,27 @@ impl Sandbox {
         ] {
             fs::create_dir_all(folder)?;
         }
+        Ok(sandbox)
+    }
+
+    /// A sandbox for a `static`, which is never dropped: its folder goes when the test process ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`], or when `sh` cannot be started.
+    pub fn until_exit() -> io::Result<Self> {
+        let mut sandbox = Self::new()?;
+        sandbox.root.disable_cleanup(true);
+        let leash = Command::new("/bin/sh")
+            .args(["-c", "read -r _; sleep 1; rm -rf \"$0\""])
+            .arg(sandbox.root())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        // The pipe closes with this process.
+        std::mem::forget(leash);
         Ok(sandbox)
     }
 

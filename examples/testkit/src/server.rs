@@ -152,6 +152,8 @@ struct State {
     requests: Vec<Request>,
     /// Requests that failed, by script and step.
     failed: HashMap<(String, usize), u32>,
+    /// Steps that are answered, by session and script.
+    played: HashMap<(Option<String>, String), usize>,
     calls: u64,
 }
 
@@ -181,7 +183,15 @@ impl Shared {
             );
         };
         let conversation = api.read(path, &body);
-        let (script, played) = position(&conversation.turns);
+        let (script, mut played) = position(&conversation.turns);
+        let session = message.header("x-session-id").map(str::to_owned);
+        let key = (session, script.marker(0));
+        if conversation.tools.is_empty() {
+            // A summary is asked for in a conversation of its own, where the steps cannot be counted.
+            played = self.lock().played.get(&key).copied().unwrap_or(played);
+        } else {
+            self.lock().played.insert(key, played + 1);
+        }
         let step = if conversation.tools.is_empty() {
             Step::say(&format!("A summary. {}", script.marker(played)))
         } else {
