@@ -1,0 +1,323 @@
+//! The mode `guard`: newline-delimited JSON-RPC 2.0 on standard input and output, one line at a time, in order.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use bizar_guard::{
+    Args, Call, Decision, Delivery, End, Ended, Environment, Guard, Json, Round, Setup, Sources,
+    Status, Verdict, resolve,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Changed when an older plugin file could not talk to this program.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// The longest line that is read.
+const MOST: u64 = 1 << 20;
+
+/// Everything the sidecar knows besides its input.
+pub(crate) struct Sidecar {
+    home: Option<PathBuf>,
+    env: Environment,
+    guards: HashMap<String, Directory>,
+}
+
+struct Directory {
+    guard: Guard,
+    /// The verdict of each session's last call, for sessions that were not idle since.
+    last: HashMap<String, Verdict>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(borrow)]
+    method: &'a str,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+/// The parameters of every method; each uses its own few.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Params<'a> {
+    directory: String,
+    worktree: String,
+    #[serde(borrow)]
+    defaults: Option<&'a RawValue>,
+    #[serde(borrow)]
+    options: Option<&'a RawValue>,
+    session: String,
+    agent: Option<String>,
+    call: String,
+    message: String,
+    tool: String,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+    /// The arguments were too long to travel.
+    cut: bool,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    metadata: Metadata,
+    ids: Option<HashSet<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    #[serde(deserialize_with = "present")]
+    exit: Option<Option<i64>>,
+}
+
+/// Tells an absent member from `null`.
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<i64>>, D::Error> {
+    Deserialize::deserialize(from).map(Some)
+}
+
+impl Sidecar {
+    pub(crate) fn new(home: Option<PathBuf>, env: Environment) -> Self {
+        Self {
+            home,
+            env,
+            guards: HashMap::new(),
+        }
+    }
+
+    /// Serves until the input ends.
+    ///
+    /// # Errors
+    ///
+    /// When the input cannot be read or the output not be written: the host is gone.
+    pub(crate) fn serve(
+        &mut self,
+        mut input: impl BufRead,
+        mut output: impl Write,
+    ) -> io::Result<()> {
+        let mut line = Vec::new();
+        while read_line(&mut input, &mut line)? {
+            if let Some(answer) = self.answer(&line) {
+                output.write_all(format!("{answer}\n").as_bytes())?;
+                output.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer to one line; notifications have none.
+    fn answer(&mut self, line: &[u8]) -> Option<Value> {
+        let Ok(Line { id, method, params }) = serde_json::from_slice(line) else {
+            return Some(error(Value::Null, -32_700, "not a message of one line"));
+        };
+        let params = params.map_or(Ok(Params::default()), |params| {
+            serde_json::from_str(params.get())
+        });
+        let Ok(params) = params else {
+            return id.map(|id| error(id, -32_602, "parameters of a wrong type"));
+        };
+        let result = self.call(method, &params);
+        id.map(|id| match result {
+            Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            None => error(id, -32_601, "no such method, or its directory is not open"),
+        })
+    }
+
+    fn call(&mut self, method: &str, params: &Params<'_>) -> Option<Value> {
+        match method {
+            "hello" => {
+                return Some(json!({"protocol": PROTOCOL, "version": env!("CARGO_PKG_VERSION")}));
+            }
+            "open" => return Some(self.open(params)),
+            "close" => {
+                self.guards.remove(&params.directory);
+                return Some(Value::Null);
+            }
+            _ => {}
+        }
+        let directory = self.guards.get_mut(&params.directory)?;
+        let session = params.session.as_str();
+        match method {
+            "before" => return Some(directory.before(params)),
+            "request" => {
+                let text = directory.guard.request(session, Delivery::Forgets);
+                return Some(json!({"text": text}));
+            }
+            "after" => directory.end(params, params.output, succeeded(params)),
+            "failed" => directory.end(params, params.error, failed(params)),
+            "user" => directory
+                .guard
+                .user_message(session, params.agent.as_deref()),
+            "idle" => {
+                directory.last.remove(session);
+                directory.guard.idle(session);
+            }
+            "deleted" => {
+                directory.last.remove(session);
+                directory.guard.deleted(session);
+            }
+            "sweep" => {
+                directory.guard.sweep(params.ids.as_ref());
+            }
+            _ => return None,
+        }
+        Some(Value::Null)
+    }
+
+    fn open(&mut self, params: &Params<'_>) -> Value {
+        let file = self
+            .home
+            .as_deref()
+            .map(options_file)
+            .and_then(|path| std::fs::read_to_string(path).ok());
+        let resolved = resolve(Sources {
+            home: self.home.as_deref(),
+            host_defaults: params.defaults.map(|json| Json::Text(json.get())),
+            file: file.as_deref(),
+            host: Some(HOST),
+            host_options: params.options.map(|json| Json::Text(json.get())),
+            env: self.env.clone(),
+        });
+        let patience = resolved.options.verdict_timeout_ms;
+        let setup = Setup::new(HOST, resolved)
+            .directory(&params.directory)
+            .worktree(&params.worktree);
+        let guard = Guard::new(setup);
+        let answer = json!({"verdictTimeoutMs": patience, "notes": guard.notes()});
+        let opened = Directory {
+            guard,
+            last: HashMap::new(),
+        };
+        self.guards.insert(params.directory.clone(), opened);
+        answer
+    }
+}
+
+impl Directory {
+    fn before(&mut self, params: &Params<'_>) -> Value {
+        let args = match params.args {
+            _ if params.cut => Args::Missing,
+            Some(json) => Args::Text(json.get()),
+            None => Args::Text("null"),
+        };
+        let call = Call::new(&params.session, &params.tool, args)
+            .id(&params.call)
+            .round(Round::Message(&params.message));
+        let decision = self.guard.before(&call);
+        let mut log: Vec<String> = self.guard.notes();
+        log.extend(self.news(params, &decision));
+        let mut answer = json!({"verdict": decision.verdict.as_str()});
+        if let Some(members) = answer.as_object_mut() {
+            if decision.refused {
+                members.insert("text".to_owned(), json!(decision.text));
+            }
+            if decision.halted {
+                members.insert("halt".to_owned(), json!(true));
+            }
+            if !log.is_empty() {
+                members.insert("log".to_owned(), json!(log.join("; ")));
+            }
+        }
+        answer
+    }
+
+    /// A line for the user when the verdict rises, and for each refusal.
+    fn news(&mut self, params: &Params<'_>, decision: &Decision) -> Option<String> {
+        let verdict = decision.verdict;
+        let last = self.last.insert(params.session.clone(), verdict);
+        if verdict < Verdict::Block && Some(verdict) <= last.or(Some(Verdict::Allow)) {
+            return None;
+        }
+        let tool: String = params
+            .tool
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(64)
+            .collect();
+        let rule = decision.rule.map_or("", |rule| rule.as_str());
+        let acted = match verdict {
+            Verdict::Block | Verdict::Halt if !decision.refused => ", observed only",
+            Verdict::Halt => ", the run is ended",
+            Verdict::Block => ", the call is refused",
+            _ => "",
+        };
+        Some(format!(
+            "loop guard: {}: {tool} in {}, rule {rule}, count {}{acted}",
+            verdict.as_str(),
+            params.session,
+            decision.count
+        ))
+    }
+
+    fn end(&self, params: &Params<'_>, result: Option<&RawValue>, status: Status) {
+        // A text is digested as text, without its quotes; the ends of a long one as they are.
+        let text = result.and_then(|json| serde_json::from_str::<String>(json.get()).ok());
+        let result = text.as_deref().or(result.map(RawValue::get));
+        let ended = Ended::new(status, result.unwrap_or_default());
+        let end = End::new(&params.session, &params.tool, Args::Missing, ended).id(&params.call);
+        self.guard.after(&end);
+    }
+}
+
+impl Drop for Directory {
+    /// What is still open when a directory closes was aborted.
+    fn drop(&mut self) {
+        for session in self.last.keys() {
+            self.guard.idle(session);
+        }
+    }
+}
+
+/// A tool ran. Shell commands say how they ended.
+fn succeeded(params: &Params<'_>) -> Status {
+    match params.metadata.exit {
+        None | Some(Some(0)) => Status::Ok,
+        Some(None) if contains(params.output, "aborted the command") => Status::Aborted,
+        Some(_) => Status::Failed,
+    }
+}
+
+/// A tool did not run to its end.
+fn failed(params: &Params<'_>) -> Status {
+    if contains(params.error, "Tool execution aborted") {
+        Status::Aborted
+    } else if contains(params.error, "rejected permission")
+        || contains(params.error, "a rule which prevents you")
+    {
+        Status::Refused
+    } else {
+        Status::Failed
+    }
+}
+
+fn contains(json: Option<&RawValue>, words: &str) -> bool {
+    json.is_some_and(|json| json.get().contains(words))
+}
+
+/// Reads a line without its end. One that is too long is read to its end and left empty.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    if io::Read::take(&mut *input, MOST).read_until(b'\n', line)? == 0 {
+        return Ok(false);
+    }
+    if line.last() != Some(&b'\n') {
+        line.clear();
+        input.skip_until(b'\n')?;
+    }
+    Ok(true)
+}
+
+fn error(id: Value, code: i32, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
+/// The user's own options.
+pub(crate) fn options_file(home: &Path) -> PathBuf {
+    home.join(".config/bizarharness/options.json")
+}
+
+pub(crate) const HOST: &str = "opencode";

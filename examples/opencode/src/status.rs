@@ -1,0 +1,191 @@
+//! `status`: what is there and what is in force.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bizar_guard::{Environment, Json, Resolved, Sources, resolve};
+use bizar_log::{Outcome, Reader, list};
+use serde_json::Value;
+
+use crate::jsonc;
+use crate::places::Places;
+use crate::plugin::{self, Found, Stamp};
+use crate::sidecar::{HOST, options_file};
+
+pub(crate) fn print(places: &Places, out: &mut impl Write) -> io::Result<()> {
+    match places.opencode() {
+        Some((program, version)) => writeln!(out, "opencode     {} {version}", program.display())?,
+        None => writeln!(out, "opencode     not on PATH")?,
+    }
+    for (name, in_project) in [("global", false), ("project", true)] {
+        let path = places.folder(in_project)?.join(plugin::FILE);
+        let what = match plugin::examine(&path)? {
+            Found::Absent => "not installed".to_owned(),
+            Found::Foreign => format!("{} is not ours", path.display()),
+            Found::Ours {
+                version,
+                stamp,
+                is_edited,
+            } => {
+                let edited = if is_edited { ", edited by hand" } else { "" };
+                let program = if stamp.program.is_empty() {
+                    "bizar-opencode on PATH"
+                } else {
+                    &stamp.program
+                };
+                format!(
+                    "{}, version {version}{edited}, runs {program}",
+                    path.display()
+                )
+            }
+        };
+        writeln!(out, "{name:<12} {what}")?;
+    }
+    let in_force = in_force(places);
+    if let Some(path) = &in_force.tuple {
+        writeln!(out, "options from {}", path.display())?;
+    }
+    for (name, value) in values(&in_force.resolved) {
+        let origin = in_force.resolved.origin(name);
+        writeln!(out, "  {name:<22} {value} ({origin})")?;
+    }
+    for note in &in_force.resolved.notes {
+        writeln!(out, "  note: {note}")?;
+    }
+    refusals(&in_force.resolved, out)
+}
+
+/// The options as a start of opencode in this directory would have them.
+pub(crate) struct InForce {
+    pub(crate) resolved: Resolved,
+    /// The file of opencode that hands options over.
+    tuple: Option<PathBuf>,
+}
+
+pub(crate) fn in_force(places: &Places) -> InForce {
+    let stamp = [true, false]
+        .iter()
+        .filter_map(|&in_project| places.folder(in_project).ok())
+        .find_map(|folder| match plugin::examine(&folder.join(plugin::FILE)) {
+            Ok(Found::Ours { stamp, .. }) => Some(stamp),
+            _ => None,
+        });
+    let defaults =
+        Value::Object(stamp.map_or_else(Default::default, |Stamp { options, .. }| options));
+    let tuple = tuple(places);
+    let home = places.home.as_deref();
+    let file = home
+        .map(options_file)
+        .and_then(|path| fs::read_to_string(path).ok());
+    let resolved = resolve(Sources {
+        home,
+        host_defaults: Some(Json::Value(&defaults)),
+        file: file.as_deref(),
+        host: Some(HOST),
+        host_options: tuple.as_ref().map(|(_, options)| Json::Value(options)),
+        env: Environment::from_pairs(std::env::vars_os()),
+    });
+    InForce {
+        resolved,
+        tuple: tuple.map(|(path, _)| path),
+    }
+}
+
+/// The options tuple of the plugin, and the file it stands in; the project's comes first.
+fn tuple(places: &Places) -> Option<(PathBuf, Value)> {
+    let folders = [
+        Some(places.project.join(".opencode")),
+        Some(places.project.clone()),
+        places.config.clone(),
+    ];
+    let files = folders
+        .iter()
+        .flatten()
+        .flat_map(|folder| ["opencode.jsonc", "opencode.json"].map(|name| folder.join(name)));
+    files
+        .filter_map(|path| Some((jsonc::parse(&fs::read_to_string(&path).ok()?)?, path)))
+        .find_map(|(config, path)| {
+            let entries = config.get("plugin")?.as_array()?;
+            let ours = entries.iter().find(|entry| {
+                let file = entry.get(0).and_then(Value::as_str).map(Path::new);
+                file.is_some_and(|file| {
+                    file.ends_with(plugin::ENTRY) || file.ends_with(plugin::FILE)
+                })
+            })?;
+            Some((path, ours.get(1)?.clone()))
+        })
+}
+
+fn values(resolved: &Resolved) -> Vec<(&'static str, String)> {
+    let options = &resolved.options;
+    let directories = [&options.log_dir, &options.state_dir];
+    let [log_dir, state_dir] = directories.map(|path| {
+        path.as_ref().map_or_else(
+            || "none".to_owned(),
+            |path| path.as_path().display().to_string(),
+        )
+    });
+    vec![
+        ("loopMode", options.loop_mode.as_str().to_owned()),
+        ("loopThresholdWarn", options.thresholds.warn().to_string()),
+        (
+            "loopThresholdEscalate",
+            options.thresholds.escalate().to_string(),
+        ),
+        ("loopThresholdBlock", options.thresholds.block().to_string()),
+        (
+            "loopHaltAfterBlocks",
+            options.loop_halt_after_blocks.to_string(),
+        ),
+        ("loopObserveOnly", options.loop_observe_only.to_string()),
+        (
+            "opencodeDoomLoop",
+            options.opencode_doom_loop.as_str().to_owned(),
+        ),
+        ("backgroundAgents", options.background_agents.join(", ")),
+        ("logDir", log_dir),
+        ("stateDir", state_dir),
+    ]
+}
+
+/// The last refused calls, from the logs that were written to last.
+fn refusals(resolved: &Resolved, out: &mut impl Write) -> io::Result<()> {
+    let Some(directory) = resolved
+        .options
+        .log_dir
+        .as_ref()
+        .and_then(|path| path.check().ok())
+    else {
+        return Ok(());
+    };
+    let mut logs = list(directory)?;
+    logs.sort_by_key(|log| std::cmp::Reverse(log.modified));
+    let mut refused = Vec::new();
+    for log in logs.iter().take(LOGS) {
+        let entries = Reader::new(directory, &log.name).read()?;
+        refused.extend(
+            entries
+                .into_iter()
+                .flatten()
+                .filter(|entry| entry.outcome() == Outcome::Blocked),
+        );
+    }
+    refused.sort_by_key(|entry| std::cmp::Reverse(entry.at()));
+    writeln!(
+        out,
+        "refused      {}",
+        if refused.is_empty() {
+            "nothing lately"
+        } else {
+            "last of all:"
+        }
+    )?;
+    for entry in refused.iter().take(SHOWN) {
+        writeln!(out, "  {entry}")?;
+    }
+    Ok(())
+}
+
+const LOGS: usize = 20;
+const SHOWN: usize = 5;

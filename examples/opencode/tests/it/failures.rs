@@ -1,0 +1,225 @@
+//! Whatever goes wrong with the program, the run goes on.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bizar_testkit::{Opencode, Script, is_alive, processes_with, signal_process};
+
+use crate::rig::{PROGRAM, Rig, Run, bash, eventually, play};
+
+/// The one sidecar of a rig.
+fn sidecar(rig: &Rig) -> Option<u32> {
+    let project = rig.sandbox.project();
+    let here = |id: &u32| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd == project);
+    let mut found = processes_with(" guard").into_iter().filter(here);
+    let first = found.next();
+    assert_eq!(found.next(), None, "one sidecar");
+    first
+}
+
+fn unguarded(rig: &Rig) -> usize {
+    rig.said()
+        .iter()
+        .filter(|line| line.contains("tool calls go on unguarded"))
+        .count()
+}
+
+/// Different calls, so that nothing but trouble could stop them.
+fn calls(n: usize) -> Script {
+    (0..n)
+        .fold(Script::new(), |script, n| {
+            script.then(bash(&format!("echo {n}")))
+        })
+        .say("the end")
+}
+
+fn run(rig: &Rig, server: &Opencode, script: &Script) -> Run {
+    play(rig, server, &server.session().unwrap(), script)
+}
+
+/// Puts a shell script in the place of the program.
+fn replace(rig: &Rig, script: &str) {
+    let program = rig.sandbox.root().join("program");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = fs::read_to_string(rig.plugin()).unwrap();
+    assert!(text.contains(PROGRAM));
+    fs::write(
+        rig.plugin(),
+        text.replace(PROGRAM, program.to_str().unwrap()),
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_killed_sidecar_harms_no_run_and_comes_back() {
+    let Some(rig) = Rig::new("a_killed_sidecar_harms_no_run_and_comes_back") else {
+        return;
+    };
+    let server = rig.serve(&[]);
+    let session = server.session().unwrap();
+    server.send(&session, &calls(12).prompt("go ")).unwrap();
+    eventually("some calls", || rig.log(&session).len() > 3);
+    let first = sidecar(&rig).unwrap();
+    signal_process("KILL", first);
+    let ended = server.wait_for(Duration::from_secs(60), |event| {
+        event["type"] == "session.idle" && event["properties"]["sessionID"] == session.as_str()
+    });
+    assert!(ended.is_some());
+    let calls = server.calls(&session).unwrap();
+    assert_eq!(calls.len(), 12);
+    assert!(
+        calls
+            .iter()
+            .all(|call| call["state"]["status"] == "completed"),
+        "{calls:?}"
+    );
+    assert_eq!(unguarded(&rig), 1);
+    // After a pause it is started again, and guards.
+    eventually("another sidecar", || {
+        run(&rig, &server, &self::calls(1));
+        sidecar(&rig).is_some_and(|id| id != first)
+    });
+    let again = run(
+        &rig,
+        &server,
+        &Script::new().repeat(12, bash("echo hello")).say("the end"),
+    );
+    assert_eq!(again.refused(), [11]);
+    assert_eq!(unguarded(&rig), 1);
+}
+
+#[test]
+fn a_sidecar_that_hangs_is_waited_for_three_times() {
+    let Some(rig) = Rig::new("a_sidecar_that_hangs_is_waited_for_three_times") else {
+        return;
+    };
+    rig.options(&serde_json::json!({"verdictTimeoutMs": 1000}));
+    let server = rig.serve(&[]);
+    run(&rig, &server, &calls(1));
+    let id = sidecar(&rig).unwrap();
+    signal_process("STOP", id);
+    let start = Instant::now();
+    let run_while_it_hangs = run(&rig, &server, &calls(20));
+    let took = start.elapsed();
+    assert!(run_while_it_hangs.ended_with("the end"));
+    assert!(
+        run_while_it_hangs
+            .calls
+            .iter()
+            .all(|call| call["state"]["status"] == "completed")
+    );
+    assert_eq!(unguarded(&rig), 1);
+    // Twenty calls and as many requests would have been 41 s of waiting. Three are waited for, and one now and then.
+    assert!(took < Duration::from_secs(32), "{took:?}");
+    signal_process("CONT", id);
+    // What it was told meanwhile is counted all the same.
+    eventually("the lines of the calls", || {
+        rig.log(&run_while_it_hangs.session).len() == 20
+    });
+}
+
+#[test]
+fn a_program_that_is_missing_wrong_or_mad_harms_no_run() {
+    let test = "a_program_that_is_missing_wrong_or_mad_harms_no_run";
+    let Some(rig) = Rig::new(test) else { return };
+    let two = calls(2);
+    let cases = [
+        ("exit 7", "it ended with 7"),
+        ("while read -r line; do echo '}{'; done", "unguarded"),
+        (
+            r#"echo '{"jsonrpc":"2.0","id":1,"result":{"protocol":99}}'; exec sleep 60"#,
+            "it speaks protocol 99",
+        ),
+        ("exec cat /dev/zero", "unguarded"),
+    ];
+    for (script, why) in cases {
+        assert!(rig.bizar(&["install", "--force"]).status.success());
+        replace(&rig, script);
+        fs::remove_dir_all(rig.sandbox.home().join(".local/share/opencode/log")).ok();
+        let server = rig.serve(&[]);
+        let run = run(&rig, &server, &two);
+        assert!(
+            run.ended_with("the end") && run.calls.len() == 2,
+            "{script}"
+        );
+        eventually(why, || rig.said().iter().any(|line| line.contains(why)));
+        assert_eq!(unguarded(&rig), 1, "{script}: {:?}", rig.said());
+    }
+    fs::remove_file(rig.sandbox.root().join("program")).unwrap();
+    fs::remove_dir_all(rig.sandbox.home().join(".local/share/opencode/log")).ok();
+    let server = rig.serve(&[]);
+    assert!(run(&rig, &server, &two).ended_with("the end"));
+    eventually("a message", || {
+        rig.said().iter().any(|line| line.contains("is not there"))
+    });
+    assert_eq!(unguarded(&rig), 1);
+}
+
+#[test]
+fn nothing_outlives_an_opencode_that_is_killed() {
+    let Some(rig) = Rig::new("nothing_outlives_an_opencode_that_is_killed") else {
+        return;
+    };
+    let server = rig.serve(&[]);
+    run(&rig, &server, &calls(1));
+    let id = sidecar(&rig).unwrap();
+    server.kill();
+    eventually("the end of the sidecar", || !is_alive(id));
+}
+
+#[test]
+fn install_on_a_clean_home_guards_opencode_run() {
+    let Some(opencode) =
+        bizar_testkit::Client::Opencode.find("install_on_a_clean_home_guards_opencode_run")
+    else {
+        return;
+    };
+    let sandbox = bizar_testkit::Sandbox::new().unwrap();
+    let model = bizar_testkit::ModelServer::start().unwrap();
+    let bin = opencode.parent().unwrap().to_str().unwrap().to_owned();
+    let installed = sandbox
+        .command(Path::new(PROGRAM))
+        .args(["install", "--force", "--offline"])
+        .env("PATH", format!("{bin}:/usr/bin:/bin"))
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{installed:?}");
+    // Nothing but the model is configured, and not in a file.
+    let config = serde_json::json!({"model": "mock/m", "small_model": "mock/m", "provider": {"mock": {"npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": format!("{}/v1", model.url()), "apiKey": "x"}, "models": {"m": {"name": "m", "tool_call": true}}}}});
+    let config = config.to_string();
+    let prompt = Script::new()
+        .repeat(30, bash("echo round and round"))
+        .say("never")
+        .prompt("go ");
+    let ran = sandbox
+        .opencode_run(
+            &opencode,
+            &[("OPENCODE_CONFIG_CONTENT", &config)],
+            &[&prompt],
+        )
+        .unwrap();
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(
+        said.contains("Loop protection: 12 identical calls to bash. Use task to escalate."),
+        "{said}"
+    );
+    assert_eq!(
+        ran.status.unwrap().code(),
+        Some(1),
+        "the run was ended: {said}"
+    );
+    assert!(
+        !sandbox
+            .opencode_config()
+            .join("node_modules/@opencode-ai")
+            .exists()
+    );
+    let logs = fs::read_dir(sandbox.home().join(".cache/bizarharness/logs")).unwrap();
+    let log = fs::read_to_string(logs.flatten().next().unwrap().path()).unwrap();
+    assert_eq!(log.matches("outcome=ok").count(), 11);
+    assert_eq!(log.matches("outcome=blocked").count(), 4);
+}
