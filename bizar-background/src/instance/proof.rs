@@ -65,9 +65,14 @@ impl Instance {
         }
         self.look.due = Some(since + limits.timing.reconcile);
         match taken {
-            Ok(()) => self.stage = Stage::Taken { since },
-            Err(Failure::Unclear(_)) if self.has_begun => self.stage = Stage::Taken { since },
-            Err(Failure::Unclear(_)) => {
+            // Events are often faster than the answer: the run may even be over already.
+            Ok(()) | Err(Failure::Unclear(_)) if taken.is_ok() || self.has_begun => {
+                self.stage = Stage::Taken { since };
+                if self.is_root_idle && !self.has_busy() {
+                    self.nominate(now, Duration::ZERO, limits, out);
+                }
+            }
+            Ok(()) | Err(Failure::Unclear(_)) => {
                 self.stage = Stage::Unclear {
                     spawn,
                     is_resent,

@@ -404,3 +404,14 @@ fn a_request_that_came_in_the_gap_is_answered() {
         assert_eq!(rig.view(id).waiting_on, waits);
     }
 }
+
+#[test]
+fn a_run_that_is_over_before_the_prompt_is_answered() {
+    let mut rig = Rig::new();
+    rig.holds.prompt = true;
+    let id = rig.spawn();
+    rig.events(plain("ses_1"));
+    assert_eq!(rig.status(id), Status::Running);
+    rig.answer(Answer::Prompted { id, taken: Ok(()) });
+    assert!(is_done(&rig, id));
+}
