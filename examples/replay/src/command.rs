@@ -11,7 +11,7 @@ use bizar_window::Verdict;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    BUNDLED, Comparison, Input, JsonLines, Labels, Mode, Note, Output, Replay, Seen, Style,
+    BUNDLED, Comparison, Html, Input, JsonLines, Labels, Mode, Note, Output, Replay, Seen, Style,
     Summary, Text, record, usual_places,
 };
 
@@ -163,9 +163,18 @@ fn judge(args: &JudgeArgs) -> io::Result<ExitCode> {
             shown.finish().finish(&summary)?;
             summary
         }
-        OutputFormat::Html => {
-            complain("--format html is not there yet; text and jsonl are");
+        OutputFormat::Html if is_terminal => {
+            complain("a report is for a browser: add `> report.html`");
             return Ok(TROUBLE.into());
+        }
+        OutputFormat::Html => {
+            let mut shown = Shown {
+                output: Html::new(out, args.mode, args.show_args)?,
+                progress,
+            };
+            let summary = replay.run(input, &mut shown)?;
+            shown.finish().finish(&summary)?;
+            summary
         }
     };
     Ok(code(&summary, args.fail_on))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use bizar_window::Verdict;
+use bizar_window::{Kind, Verdict};
 
 use crate::judge::Judged;
 use crate::record::Event;
@@ -170,7 +170,8 @@ impl Story {
     fn call(&mut self, seen: &Seen<'_>, judged: &Judged, style: Style) {
         self.calls += 1;
         self.turns += u64::from(seen.new_turn);
-        self.repeats += u64::from(seen.repeats.is_some());
+        // Waiting brings nothing new and is no waste.
+        self.repeats += u64::from(seen.repeats.is_some() && seen.kind != Kind::Poll);
         if let Some(at) = seen.call.at {
             let end = at + seen.call.took.unwrap_or(0.0) / 1000.0;
             self.seconds = Some(self.seconds.map_or(end, |seconds| seconds.max(end)));

@@ -3,7 +3,8 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a helper of a test may panic as the test may"
+    clippy::print_stderr,
+    reason = "a helper of a test may panic and print as the test may"
 )]
 
 mod bundled;
@@ -13,6 +14,7 @@ mod fingerprint;
 mod formats;
 mod hostile;
 mod other_rules;
+mod report;
 mod text;
 
 use std::io::Write as _;
