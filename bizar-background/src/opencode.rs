@@ -160,6 +160,28 @@ impl Opencode {
         self.run().map(|run| run.child.output()).unwrap_or_default()
     }
 
+    /// Processes that agents have left running and that belong to nobody any more.
+    ///
+    /// They can be told with a watchdog on Linux only, and are ended with the server.
+    #[must_use]
+    pub fn orphans(&self) -> Vec<u32> {
+        self.run()
+            .map(|run| run.child.orphans())
+            .unwrap_or_default()
+    }
+
+    /// Lets go of the server without asking it for anything, as if this process had been killed.
+    ///
+    /// With a watchdog, everything is ended by it; without, the server is killed.
+    pub fn abandon(&self) {
+        drop(
+            self.run
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+
     fn run(&self) -> Option<Arc<Run>> {
         self.run
             .lock()

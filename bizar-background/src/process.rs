@@ -145,7 +145,8 @@ pub(crate) struct Listed {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) is_zombie: bool,
-    started: u64,
+    /// In ticks since the machine was started.
+    pub(crate) started: u64,
 }
 
 impl Listed {

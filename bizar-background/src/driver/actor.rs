@@ -37,7 +37,7 @@ pub(super) enum Input {
     /// `keep` holds the queue open until everything has ended.
     Shutdown {
         reply: Option<oneshot::Sender<()>>,
-        keep: mpsc::UnboundedSender<Input>,
+        keep: mpsc::UnboundedSender<Self>,
     },
     Event {
         event: Event<'static>,

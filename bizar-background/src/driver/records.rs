@@ -1,6 +1,6 @@
 //! Records on disk, written by a thread of their own so that nothing waits for a disk.
 
-use std::{path::PathBuf, sync::mpsc, time::Duration};
+use std::{path::PathBuf, sync::mpsc};
 
 use bizar_state::{Document, Durability, FileStore, Store};
 use serde::{Deserialize, Serialize};
@@ -168,4 +168,5 @@ impl Document for Stored {
     }
 }
 
-const KEPT_MS: u64 = Duration::from_secs(7 * 24 * 3600).as_millis() as u64;
+/// Seven days.
+const KEPT_MS: u64 = 7 * 24 * 3600 * 1000;

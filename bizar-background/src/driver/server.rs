@@ -84,6 +84,12 @@ impl Events {
         }
     }
 
+    /// A place that nobody listens to, for a server that is used by itself.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        Self::new(mpsc::unbounded_channel().0.downgrade())
+    }
+
     /// Tells an event. Never waits: when too many are waiting, pieces of text are dropped, nothing else.
     pub fn tell(&self, event: Event<'_>) {
         let waiting = self.waiting.load(Ordering::Relaxed);

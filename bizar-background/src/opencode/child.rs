@@ -43,7 +43,7 @@ impl Child {
         secret: &Arc<Secret>,
     ) -> Result<Self, Early> {
         let other = |text: String| Early::Other(StartError(text));
-        let (mut child, mut ready) = Self::launch(options, port, secret).map_err(|error| {
+        let (child, mut ready) = Self::launch(options, port, secret).map_err(|error| {
             other(format!(
                 "{} could not be started: {error}",
                 options.program.display()
@@ -111,6 +111,33 @@ impl Child {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .text()
+    }
+
+    /// What the watchdog has inherited, and what runs below that.
+    pub(super) fn orphans(&self) -> Vec<u32> {
+        if !self.is_watched {
+            return Vec::new();
+        }
+        let below = process::descendants(self.pid);
+        // The watchdog's first child is the server.
+        let own = |process: &&process::Listed| process.parent == self.pid;
+        let Some(server) = below
+            .iter()
+            .filter(own)
+            .min_by_key(|process| process.started)
+        else {
+            return Vec::new();
+        };
+        let of_server: Vec<u32> = process::descendants(server.pid)
+            .iter()
+            .map(|process| process.pid)
+            .collect();
+        let left = below
+            .iter()
+            .filter(|process| process.pid != server.pid && !of_server.contains(&process.pid));
+        left.filter(|process| !process.is_zombie)
+            .map(|process| process.pid)
+            .collect()
     }
 
     /// Ends it and what it has started: gently, then not.
@@ -196,7 +223,7 @@ impl Child {
     }
 
     /// The last it has printed, when the drains had a moment to read it.
-    async fn settled_output(&mut self) -> String {
+    async fn settled_output(&self) -> String {
         tokio::time::sleep(SETTLE).await;
         self.output()
     }

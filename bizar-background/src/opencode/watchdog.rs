@@ -14,7 +14,7 @@
 use std::{
     ffi::OsString,
     io::Read,
-    process::{Child, Command, ExitCode, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     time::Duration,
 };
@@ -23,12 +23,12 @@ use crate::process::{self, Signal};
 
 /// Runs a command until it ends or the standard input does, and leaves nothing behind.
 ///
-/// The first argument is the program. Blocks; the result is the command's exit code, or
+/// The first argument is the program. Blocks; the result is the exit code to end with: the command's, or
 /// 128 and the number of the signal that ended it, or 127 if it could not be started.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
     let Some(program) = arguments.next() else {
-        return ExitCode::from(127);
+        return 127;
     };
     process::adopt_orphans();
     let mut command = Command::new(program);
@@ -36,7 +36,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // This thread lives as long as the watchdog: the server does not outlive it.
     process::isolate(&mut command, true);
     let Ok(child) = command.spawn() else {
-        return ExitCode::from(127);
+        return 127;
     };
     let pid = child.id();
     let (sender, news) = mpsc::channel();
@@ -50,7 +50,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     end_orphans();
-    ExitCode::from(code(status))
+    code(status)
 }
 
 enum News {

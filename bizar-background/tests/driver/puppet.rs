@@ -9,7 +9,8 @@ use std::{
 };
 
 use bizar_background::{
-    Event, Events, Failure, InstanceId, Message, Server, SessionSnapshot, Snapshot, Spawn, StartError, Transcript,
+    Event, Events, Failure, InstanceId, Message, Server, SessionSnapshot, Snapshot, Spawn,
+    StartError, Transcript,
     event::{Activity, MessageInfo, Part, Role},
 };
 
@@ -51,7 +52,10 @@ impl Puppet {
         known.0 = false;
         known.1.push(message);
         drop(sessions);
-        self.tell(Event::Status { session: session.into(), activity: Activity::Idle });
+        self.tell(Event::Status {
+            session: session.into(),
+            activity: Activity::Idle,
+        });
     }
 
     pub(crate) fn lose(&self) {
@@ -69,7 +73,13 @@ pub(crate) fn message(session: &str, role: Role, text: &str) -> Message {
         finish: Some("stop".into()),
         ..MessageInfo::default()
     };
-    Message { info, parts: vec![Part::Text { text: text.into(), is_hidden: false }] }
+    Message {
+        info,
+        parts: vec![Part::Text {
+            text: text.into(),
+            is_hidden: false,
+        }],
+    }
 }
 
 impl Server for Puppet {
@@ -85,14 +95,21 @@ impl Server for Puppet {
 
     async fn create(&self, id: InstanceId, _: &Spawn) -> Result<String, Failure> {
         let session = format!("ses_{id}");
-        self.0.sessions.lock().unwrap().insert(session.clone(), (false, vec![]));
+        self.0
+            .sessions
+            .lock()
+            .unwrap()
+            .insert(session.clone(), (false, vec![]));
         Ok(session)
     }
 
     async fn prompt(&self, session: &str, spawn: &Spawn) -> Result<(), Failure> {
         let prompt = message(session, Role::User, &spawn.prompt);
         *self.0.sessions.lock().unwrap().get_mut(session).unwrap() = (true, vec![prompt]);
-        self.tell(Event::Status { session: session.into(), activity: Activity::Busy });
+        self.tell(Event::Status {
+            session: session.into(),
+            activity: Activity::Busy,
+        });
         if self.0.is_quick.load(SeqCst) {
             self.finish(session, "an answer");
         }
@@ -104,7 +121,10 @@ impl Server for Puppet {
         if let Some(known) = self.0.sessions.lock().unwrap().get_mut(session) {
             known.0 = false;
         }
-        self.tell(Event::Status { session: session.into(), activity: Activity::Idle });
+        self.tell(Event::Status {
+            session: session.into(),
+            activity: Activity::Idle,
+        });
         Ok(())
     }
 
@@ -113,8 +133,15 @@ impl Server for Puppet {
         let (is_busy, messages) = sessions.get(session).cloned().ok_or(Failure::Gone)?;
         let transcript = Transcript { messages };
         Ok(Snapshot {
-            active: is_busy.then(|| (session.to_owned(), Activity::Busy)).into_iter().collect(),
-            sessions: vec![SessionSnapshot { id: session.into(), parent: None, transcript }],
+            active: is_busy
+                .then(|| (session.to_owned(), Activity::Busy))
+                .into_iter()
+                .collect(),
+            sessions: vec![SessionSnapshot {
+                id: session.into(),
+                parent: None,
+                transcript,
+            }],
             requests: vec![],
         })
     }
