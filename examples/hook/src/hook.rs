@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use bizar_guard::{Args, Call, Delivery, End, Ended, Form, Guard, Output, Setup, Status};
+use bizar_guard::{Args, Call, Delivery, End, Ended, Guard, Output, Status};
 
 use crate::{
     answer,
@@ -115,11 +115,7 @@ fn limited<T: Send + 'static>(
 fn read_document(harness: Option<Harness>, bytes: &AtomicU64) -> Scanner {
     let digester = move || {
         let harness = harness.unwrap_or(Harness::Claude);
-        Guard::new(Setup::new(
-            harness.facts().name,
-            settings::resolved(harness),
-        ))
-        .digester(None)
+        Guard::new(settings::setup(harness)).digester(None)
     };
     let mut scanner = Scanner::new(WANTED, Box::new(digester));
     each_piece(bytes, |piece| {
@@ -158,8 +154,7 @@ fn guard_for(event: &Event) -> Guard {
         let current = env::current_dir().unwrap_or_default();
         current.to_string_lossy().into_owned()
     });
-    let mut setup =
-        Setup::new(harness.facts().name, settings::resolved(harness)).form(Form::ONE_CALL);
+    let mut setup = settings::setup(harness);
     if let Some(worktree) = settings::worktree(&directory) {
         setup = setup.worktree(worktree);
     }

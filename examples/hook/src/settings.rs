@@ -1,37 +1,24 @@
 //! The user's options, and where a project begins.
 
 use std::{
-    env, fs,
-    io::Read,
+    env,
     path::{Path, PathBuf},
 };
 
-use bizar_guard::{Environment, Resolved, Sources, resolve};
+use bizar_guard::{Form, Setup};
 
 use crate::harness::Harness;
 
-/// The options in force for a harness.
-pub(crate) fn resolved(harness: Harness) -> Resolved {
-    let home = home();
-    let file = home.as_deref().and_then(options_file);
+/// A guard for one event of a harness, by the user's options.
+pub(crate) fn setup(harness: Harness) -> Setup {
     let facts = harness.facts();
-    resolve(Sources {
-        home: home.as_deref(),
-        host_defaults: facts.has_own_guard.then(|| EARLY.into()),
-        file: file.as_deref(),
-        host: Some(facts.name),
-        env: Environment::from_pairs(env::vars_os()),
-        ..Sources::default()
-    })
+    let defaults = facts.has_own_guard.then(|| EARLY.into());
+    Setup::of_user(facts.name, defaults, None).form(Form::ONE_CALL)
 }
 
 /// The user's home directory.
 pub(crate) fn home() -> Option<PathBuf> {
     env::home_dir().filter(|home| home.is_absolute())
-}
-
-pub(crate) fn options_path(home: &Path) -> PathBuf {
-    home.join(".config/bizarharness/options.json")
 }
 
 /// Whether standard error is worth a word.
@@ -46,24 +33,7 @@ pub(crate) fn worktree(directory: &str) -> Option<String> {
     root.to_str().map(str::to_owned)
 }
 
-/// Its text, if it is a file of sensible length: a pipe would never end.
-fn options_file(home: &Path) -> Option<String> {
-    let path = options_path(home);
-    if !fs::metadata(&path).ok()?.is_file() {
-        return None;
-    }
-    let mut text = String::new();
-    fs::File::open(&path)
-        .ok()?
-        .take(MOST_OPTIONS)
-        .read_to_string(&mut text)
-        .ok()?;
-    Some(text)
-}
-
 /// Where the host's own guard acts at three to six calls, later levels would never be seen.
 const EARLY: &str = r#"{"loopThresholdWarn":2,"loopThresholdEscalate":3,"loopThresholdBlock":12}"#;
-
-const MOST_OPTIONS: u64 = 1 << 20;
 
 const MOST_ABOVE: usize = 64;

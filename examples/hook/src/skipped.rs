@@ -1,7 +1,7 @@
 //! Calls that were let through without being judged, a line each.
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::Write,
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
@@ -12,12 +12,22 @@ use bizar_guard::Options;
 use crate::{harness::Harness, settings};
 
 /// In `stateDir`.
-pub(crate) const FILE: &str = "bizar-hook.skipped";
+const FILE: &str = "bizar-hook.skipped";
 
-/// Notes one, where the options say.
+/// Notes one, where the user's options say.
 pub(crate) fn note(harness: Option<Harness>, why: &str) {
-    let resolved = settings::resolved(harness.unwrap_or(Harness::Claude));
-    note_in(&resolved.options, harness, why);
+    let mut setup = settings::setup(harness.unwrap_or(Harness::Claude));
+    note_in(setup.options_mut(), harness, why);
+}
+
+/// How many were noted.
+pub(crate) fn count(options: &Options) -> usize {
+    let directory = options
+        .state_dir
+        .as_ref()
+        .and_then(|path| path.check().ok());
+    let text = directory.and_then(|directory| fs::read(directory.join(FILE)).ok());
+    text.map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
 }
 
 /// Notes one. Time in milliseconds since 1970, harness and reason: nothing of the call.
