@@ -219,6 +219,9 @@ impl Replay {
         session.calls += 1;
         self.summary.calls += 1;
         let digest = subject.outcome.and_then(|outcome| outcome.digest);
+        if session.answered.len() >= MOST_ANSWERS {
+            session.answered.clear();
+        }
         output.call(&Seen {
             file,
             call: &call,
@@ -273,3 +276,6 @@ impl Session {
         }
     }
 }
+
+/// A turn that goes on for longer forgets, so that memory stays bounded.
+const MOST_ANSWERS: usize = 1 << 18;

@@ -121,7 +121,7 @@ fn names_cannot_harm_a_terminal() {
 
 #[test]
 fn a_closed_pipe_ends_it_quietly() {
-    for format in ["text", "jsonl"] {
+    for format in ["text", "jsonl", "html"] {
         let mut child = program()
             .args(["--format", format, "-"])
             .stdin(Stdio::piped())

@@ -7,6 +7,8 @@
     reason = "a helper of a test may panic and print as the test may"
 )]
 
+#[cfg(unix)]
+mod browser;
 mod bundled;
 mod compare;
 mod contract;
@@ -14,6 +16,7 @@ mod fingerprint;
 mod formats;
 mod hostile;
 mod other_rules;
+#[cfg(unix)]
 mod report;
 mod text;
 

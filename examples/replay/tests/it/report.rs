@@ -3,15 +3,12 @@
 //! Needs chromium. Without it these tests say loudly that they did not run; with `CI` set they fail.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{program, run, run_on};
+use crate::browser::Page;
+use crate::{run, run_on};
 
 /// What a hostile recording would like to do.
 const OWNED: &str = "window.owned = true; document.title = 'owned'";
@@ -313,197 +310,14 @@ impl Report {
     }
 }
 
-/// A page in a headless chromium, driven over a pair of pipes.
-struct Page {
-    browser: Child,
-    to: File,
-    from: BufReader<File>,
-    session: Option<String>,
-    next: u64,
-    /// What was loaded and what went wrong.
-    requests: Vec<String>,
-    exceptions: Vec<String>,
-    _directory: tempfile::TempDir,
-}
-
-impl Page {
-    /// Opens a file; `None` = there is no browser here, which is said.
-    fn open(file: &Path, what: &str) -> Option<Self> {
-        let Some(chromium) = chromium() else {
-            assert!(std::env::var_os("CI").is_none(), "{what}: install chromium");
-            eprintln!("\n*** NOT RUN: {what} was not tested, there is no chromium ***\n");
-            return None;
-        };
-        let directory = tempfile::tempdir().unwrap();
-        let pipes = [directory.path().join("in"), directory.path().join("out")];
-        assert!(
-            Command::new("mkfifo")
-                .args(&pipes)
-                .status()
-                .unwrap()
-                .success()
-        );
-        // The browser reads commands from descriptor 3 and answers on 4.
-        let browser = Command::new("sh")
-            .args([
-                "-c",
-                r#"in=$1 out=$2; shift 2; exec "$@" 3<"$in" 4>"$out""#,
-                "sh",
-            ])
-            .args(&pipes)
-            .arg(chromium)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--remote-debugging-pipe",
-                "--window-size=1240,1600",
-            ])
-            .arg(format!(
-                "--user-data-dir={}",
-                directory.path().join("profile").display()
-            ))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let to = File::options().write(true).open(&pipes[0]).unwrap();
-        let from = BufReader::new(File::open(&pipes[1]).unwrap());
-        let mut page = Self {
-            browser,
-            to,
-            from,
-            session: None,
-            next: 0,
-            requests: Vec::new(),
-            exceptions: Vec::new(),
-            _directory: directory,
-        };
-        let target =
-            page.send("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
-        let attached = page.send(
-            "Target.attachToTarget",
-            json!({"targetId": target, "flatten": true}),
-        );
-        page.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page.enable", "Runtime.enable", "Network.enable"] {
-            page.send(domain, json!({}));
-        }
-        page.go(file);
-        Some(page)
-    }
-
-    fn go(&mut self, file: &Path) {
-        self.send(
-            "Page.navigate",
-            json!({"url": format!("file://{}", file.display())}),
-        );
-    }
-
-    /// Waits until the page has loaded and drawn.
-    fn settle(&mut self) {
-        let begin = Instant::now();
-        while self.eval("document.readyState === 'complete' && typeof total === 'object'") != true {
-            assert!(
-                begin.elapsed() < Duration::from_secs(30),
-                "the page does not load: {:?}",
-                self.exceptions
-            );
-        }
-        self.eval("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))");
-    }
-
-    fn eval(&mut self, script: &str) -> Value {
-        let answer = self.send(
-            "Runtime.evaluate",
-            json!({"expression": script, "returnByValue": true, "awaitPromise": true}),
-        );
-        assert!(
-            answer.get("exceptionDetails").is_none(),
-            "{script}: {answer}"
-        );
-        answer["result"]["value"].clone()
-    }
-
-    fn key(&mut self, key: &str) {
-        for kind in ["rawKeyDown", "keyUp"] {
-            self.send(
-                "Input.dispatchKeyEvent",
-                json!({"type": kind, "key": key, "code": key}),
-            );
-        }
-        self.eval("new Promise((done) => requestAnimationFrame(done))");
-    }
-
-    fn send(&mut self, method: &str, params: Value) -> Value {
-        self.next += 1;
-        let mut message = json!({"id": self.next, "method": method, "params": params});
-        if let Some(session) = &self.session {
-            message["sessionId"] = json!(session);
-        }
-        self.to
-            .write_all(format!("{message}\0").as_bytes())
-            .unwrap();
-        loop {
-            let mut bytes = Vec::new();
-            assert!(
-                self.from.read_until(0, &mut bytes).unwrap() > 0,
-                "the browser is gone"
-            );
-            bytes.pop();
-            let message: Value = serde_json::from_slice(&bytes).unwrap();
-            match message["method"].as_str() {
-                Some("Network.requestWillBeSent") => {
-                    self.requests
-                        .push(message["params"]["request"]["url"].to_string());
-                }
-                Some("Runtime.exceptionThrown") => {
-                    self.exceptions.push(message["params"].to_string())
-                }
-                _ if message["id"] == self.next => {
-                    assert!(message.get("error").is_none(), "{method}: {message}");
-                    return message["result"].clone();
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Nothing but the file itself was asked for, and no script failed.
-    fn finish(self) {
-        assert_eq!(self.exceptions, [""; 0]);
-        assert_eq!(self.requests.len(), 1, "{:?}", self.requests);
-        assert!(
-            self.requests[0].contains("report.html"),
-            "{:?}",
-            self.requests
-        );
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        drop(self.browser.kill());
-        drop(self.browser.wait());
-    }
-}
-
-fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|place| names.map(|name| place.join(name)))
-        .find(|file| file.is_file())
-}
-
+#[cfg(target_os = "linux")]
 #[test]
 fn a_report_does_not_go_to_a_terminal() {
-    let mut command = Command::new("script");
-    let report = format!("{} --format html", program().get_program().display());
+    let mut command = std::process::Command::new("script");
+    let report = concat!(env!("CARGO_BIN_EXE_bizar-replay"), " --format html");
     let output = command
-        .args(["-qec", &report, "/dev/null"])
-        .stdin(Stdio::null())
+        .args(["-qec", report, "/dev/null"])
+        .stdin(std::process::Stdio::null())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
