@@ -121,7 +121,10 @@ fn a_watchdog_gives_the_exit_code() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
+    // `wait` would close it, which is the sign to end everything.
+    let leash = child.stdin.take();
     assert_eq!(child.wait().unwrap().code(), Some(7));
+    drop(leash);
 }
 
 #[derive(Default)]

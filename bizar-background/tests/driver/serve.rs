@@ -103,7 +103,10 @@ async fn bg_060_a_wrapper_is_ended_with_what_it_started() {
     );
     agents.shutdown().await;
     until("the end of the wrapper", || !is_running(pid)).await;
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("nobody listens any more");
+    until("a free port", || {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -204,7 +204,10 @@ impl Sim {
         }
         self.machine.tick(self.now);
         let next = self.machine.next_tick();
-        assert!(next.is_none_or(|due| due > self.now.clock), "a tick that leaves something due");
+        assert!(
+            next.is_none_or(|due| due > self.now.clock),
+            "a tick that leaves something due"
+        );
     }
 
     fn cut(&mut self) {
