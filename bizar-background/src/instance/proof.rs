@@ -31,8 +31,8 @@ pub(super) struct Look {
     pub(super) due: Option<Duration>,
     /// Looks in a row that did not find the session.
     gone: u8,
-    /// The last look before a run that never began is given up.
-    is_last_chance: bool,
+    /// When the last look was asked for before a run that never began is given up.
+    last_chance: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
@@ -218,8 +218,8 @@ impl Instance {
         if self.admission_due(limits).is_none_or(|due| now.clock < due) {
             return;
         }
-        if !self.look.is_last_chance {
-            self.look.is_last_chance = true;
+        if self.look.last_chance.is_none() {
+            self.look.last_chance = Some(now.clock);
             return self.look_soon(now, out);
         }
         let text = if self.is_root_idle {
@@ -240,13 +240,11 @@ impl Instance {
             Stage::Taken { since } | Stage::Unclear { since, .. } if !self.has_begun => since,
             _ => return None,
         };
-        let extra = if self.look.is_last_chance {
-            limits.timing.error_hold
-        } else {
-            Duration::ZERO
+        let due = match self.look.last_chance {
+            Some(asked) => asked + limits.timing.error_hold,
+            None => since + limits.timing.admission,
         };
-        (self.outcome.is_none() && self.intent.is_none())
-            .then(|| since + limits.timing.admission + extra)
+        (self.outcome.is_none() && self.intent.is_none()).then_some(due)
     }
 
     pub(super) fn looks_due(&self, limits: &Limits) -> Option<Duration> {
