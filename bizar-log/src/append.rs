@@ -18,9 +18,9 @@ pub const DEFAULT_ROTATION_BYTES: u64 = 10 * 1024 * 1024;
 ///
 /// Any number of these, in any number of processes of one machine, may share one session. Each line is
 /// one `write` to a file opened for appending, made under an exclusive lock of that file after a check that it still
-/// has its name; so a line is never torn and never lost to a file that somebody rotated or deleted. Only a line that
-/// follows another within 10 ms, far from the limit and with nobody
-/// else writing, goes without the lock.
+/// has its name; so a line is never torn. A line that follows another within 10 ms, with nobody else writing, goes without
+/// the lock. Either way it counts as written only if the file has a name afterwards, else it is written again: no line is
+/// lost to a file that somebody deleted meanwhile.
 ///
 /// Nothing is touched before the first [`append`](Self::append), and nothing here ever fails or panics.
 #[derive(Debug)]
@@ -98,17 +98,17 @@ impl SessionLog {
 
     /// Finds the file that has the name now, rotates it if need be, and writes.
     fn place(&mut self, line: &str, appended: &mut Appended) -> Result<(), Warning> {
-        if let Some(live) = &mut self.live
-            && let Ok(true) = live.write_in_burst(line, self.rotation_bytes)
-        {
-            return Ok(());
-        }
         let patience = if self.lock_is_stuck {
             Duration::ZERO
         } else {
             Self::PATIENCE
         };
         let deadline = Instant::now() + patience;
+        if let Some(live) = &mut self.live
+            && let Ok(true) = live.write_in_burst(line, self.rotation_bytes, deadline)
+        {
+            return Ok(());
+        }
         let mut cause = io::ErrorKind::ResourceBusy;
         for _ in 0..ROUNDS {
             match self.attempt(line, deadline, appended) {
@@ -169,6 +169,9 @@ impl SessionLog {
             }
         }
         let live = live.write(line, size, locked)?;
+        if !live.has_a_name()? {
+            return Ok(false);
+        }
         if !self.locks_beside {
             // A handle that cannot be unlocked is closed, which lets go.
             self.live = live.unlock();

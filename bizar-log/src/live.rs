@@ -48,35 +48,44 @@ impl Live {
 
     /// Appends `line` without the lock where that is needless; false if it must be written the long way.
     ///
-    /// A single write to the end of a file is whole without a lock, which is only there so that nobody rotates between
-    /// the look and the write. Just after a look, far from the limit and with no line of anybody else since ours, the worst
-    /// that can happen is that the file is renamed at this very moment, and then it still has the line.
-    pub(crate) fn write_in_burst(&mut self, line: &str, rotation_bytes: u64) -> io::Result<bool> {
+    /// A single write to the end of a file is whole without a lock. What else the lock is for is seen afterwards. A line that
+    /// begins where our last one ended follows nobody's half line, and nobody who takes back half a line of his own takes ours
+    /// along. A file that still has a name was not deleted by others' rotations, though it may be an older one by now.
+    pub(crate) fn write_in_burst(
+        &mut self,
+        line: &str,
+        rotation_bytes: u64,
+        deadline: Instant,
+    ) -> io::Result<bool> {
         let grown = self.end.saturating_add(line.len() as u64);
-        let is_far = rotation_bytes >= BURST_LIMIT && grown <= rotation_bytes - BURST_MARGIN;
-        let is_burst = self.end > 0 && self.seen.is_some_and(|seen| seen.elapsed() < BURST);
-        if !is_far || !is_burst {
-            return Ok(false);
-        }
-        let found = self.file.metadata()?;
-        if found.len() != self.end || !has_a_name(&found) {
+        let is_burst = self.end > 0
+            && grown <= rotation_bytes
+            && self.seen.is_some_and(|seen| seen.elapsed() < BURST);
+        if !is_burst || self.file.seek(SeekFrom::End(0))? != self.end {
             return Ok(false);
         }
         let count = self.file.write(line.as_bytes())?;
-        if count < line.len() {
-            let partial = self.end.saturating_add(count as u64);
-            if self.lock(Instant::now()) && self.file.metadata()?.len() == partial {
-                self.file.set_len(self.end)?;
-            }
-            return Ok(false);
+        let end = self.file.stream_position()?;
+        if count == line.len() && end == grown {
+            self.end = grown;
+            return self.has_a_name();
         }
-        self.end = grown;
-        Ok(true)
+        // Somebody else was faster, or the disk is full.
+        self.end = 0;
+        let locked = self.lock(deadline);
+        let is_kept =
+            count == line.len() && self.follows_a_line(line, end)? && self.has_a_name()?;
+        if count < line.len() {
+            self.take_back(end.saturating_sub(count as u64), count, locked)?;
+        }
+        self.file.unlock()?;
+        Ok(is_kept)
     }
 
     /// Appends `line` whole or not at all to a file of `size` bytes.
     pub(crate) fn write(mut self, line: &str, size: u64, locked: bool) -> io::Result<Self> {
-        // Somebody who died in the middle of a line must not spoil ours.
+        // Somebody who died in the middle of a line must not spoil ours. One who is still writing his (a burst takes no
+        // lock) looks the same; then there is an empty line, which readers pass over.
         let is_torn = locked && size > 0 && size != self.end && !self.ends_a_line()?;
         let separated = if is_torn {
             format!("\n{line}")
@@ -99,11 +108,35 @@ impl Live {
             self.end = size.saturating_add(count as u64);
             return Ok(self);
         }
-        // Part of a line is worse than none. Without the lock the end of the file may be another's.
-        if locked && self.file.metadata()?.len() == size.saturating_add(count as u64) {
-            self.file.set_len(size)?;
-        }
+        self.take_back(size, count, locked)?;
         Err(io::ErrorKind::StorageFull.into())
+    }
+
+    /// Whether this file can still be found: it has another name by now, or none if it was deleted.
+    pub(crate) fn has_a_name(&self) -> io::Result<bool> {
+        Ok(has_a_name(&self.file.metadata()?))
+    }
+
+    /// Removes the first `count` bytes of a line that were written at `start`: part of a line is worse than none.
+    ///
+    /// Not without the lock, and not if others' bytes follow.
+    fn take_back(&self, start: u64, count: usize, locked: bool) -> io::Result<()> {
+        let end = start.saturating_add(count as u64);
+        if locked && count > 0 && self.file.metadata()?.len() == end {
+            self.file.set_len(start)?;
+        }
+        Ok(())
+    }
+
+    /// Whether `line` stands before the offset `end`, and a line feed before it.
+    fn follows_a_line(&mut self, line: &str, end: u64) -> io::Result<bool> {
+        let wanted = format!("\n{line}");
+        let Some(start) = end.checked_sub(wanted.len() as u64) else {
+            return Ok(false);
+        };
+        let mut found = vec![0; wanted.len()];
+        self.file.seek(SeekFrom::Start(start))?;
+        Ok(self.file.read_exact(&mut found).is_ok() && found == wanted.as_bytes())
     }
 
     fn ends_a_line(&mut self) -> io::Result<bool> {
@@ -190,14 +223,76 @@ fn has_a_name(metadata: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(metadata) > 0
 }
 
+/// Elsewhere the log is opened anew for every line.
 #[cfg(not(unix))]
 fn has_a_name(_: &Metadata) -> bool {
-    false
+    true
 }
 
 /// How long after a look at its name a file may get lines without another.
 const BURST: Duration = Duration::from_millis(10);
 
-/// With a smaller limit, and nearer to it than the margin, a file could be rotated and deleted within a burst.
-const BURST_LIMIT: u64 = 1 << 20;
-const BURST_MARGIN: u64 = 1 << 16;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file_of(content: &str) -> (tempfile::TempDir, Live) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.log");
+        fs::write(&path, content).unwrap();
+        let Ok(live) = Live::open(directory.path(), &path) else {
+            panic!("a file that was just made");
+        };
+        (directory, live)
+    }
+
+    /// What a burst asks when its line did not come right behind the last one.
+    #[test]
+    fn a_line_counts_only_where_it_stands_whole() {
+        let (_directory, mut live) = file_of("a\nhalf b\nc\n");
+        for (line, end, counts) in [
+            ("c\n", 11, true),
+            ("b\n", 9, false),
+            ("half b\n", 9, true),
+            ("d\n", 11, false),
+            ("d\n", 13, false),
+            ("a\n", 2, false),
+        ] {
+            assert_eq!(
+                live.follows_a_line(line, end).unwrap(),
+                counts,
+                "{line:?} at {end}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_ones_own_half_line_is_taken_back() {
+        let (_directory, live) = file_of("a\nhalf");
+        for (start, count, locked, left) in [
+            (2, 3, true, 6),
+            (2, 4, false, 6),
+            (6, 0, true, 6),
+            (2, 4, true, 2),
+        ] {
+            live.take_back(start, count, locked).unwrap();
+            assert_eq!(live.file.metadata().unwrap().len(), left);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_burst_into_a_deleted_file_does_not_count() {
+        let (directory, mut live) = file_of("a\n");
+        let path = directory.path().join("s.log");
+        (live.end, live.seen) = (2, Some(Instant::now() + Duration::from_secs(3600)));
+        assert!(live.write_in_burst("b\n", 100, Instant::now()).unwrap());
+        // Renamed by a rotation: the line is in the log. Deleted by the next: it is not.
+        let older = directory.path().join("s.1.log");
+        fs::rename(&path, &older).unwrap();
+        assert!(live.write_in_burst("c\n", 100, Instant::now()).unwrap());
+        assert_eq!(fs::read_to_string(&older).unwrap(), "a\nb\nc\n");
+        fs::remove_file(&older).unwrap();
+        assert!(!live.write_in_burst("d\n", 100, Instant::now()).unwrap());
+    }
+}

@@ -87,8 +87,8 @@ impl Reader {
 
     /// All entries that were added since the last call, in the order of the files.
     ///
-    /// A last line that has no line feed yet is left for the next call. Other lines that are no entry are
-    /// reported in their place. Lines that were rotated away between two calls are missing. Without a log there are no entries.
+    /// A last line that has no line feed yet is left for the next call, and empty lines are passed over. Other lines that are
+    /// no entry are reported in their place. Lines that were rotated away between two calls are missing. Without a log there are no entries.
     ///
     /// # Errors
     /// A file or the directory cannot be read. Nothing is skipped: the next call tries again.
@@ -158,6 +158,9 @@ impl Seen {
                 break;
             };
             self.offset += line.len() as u64;
+            if line_bytes.is_empty() {
+                continue;
+            }
             entries.push(String::from_utf8_lossy(line_bytes).parse());
         }
         Ok(())

@@ -83,6 +83,7 @@ fn four_processes(peer: &str) -> (u64, u64, usize) {
         for line in
             String::from_utf8_lossy(&fs::read(file.expect("a file").path()).expect("a file"))
                 .lines()
+                .filter(|line| !line.is_empty())
         {
             match line.parse::<Entry>() {
                 Ok(entry) => _ = found.insert(entry.duration()),
