@@ -209,7 +209,7 @@ impl<D: Document> FileStore<D> {
             report.kept += 1;
             return Ok(());
         }
-        let _lock = Lock::acquire(&self.directory, Slot::of(seen.id()), SWEEP_WAIT)?;
+        let _lock = Lock::acquire(&self.directory, Slot::of(seen.id()), SHORT_WAIT)?;
         // It may have been written since.
         match self.look(path, None)? {
             Sight::Usable(document, _) if document.id() == seen.id() && stale(&document) => {
@@ -224,7 +224,7 @@ impl<D: Document> FileStore<D> {
 
     /// Removes a temporary file whose writer was killed: a living one would hold the lock.
     fn sweep_temporary(&self, slot: Slot, path: &Path) -> Result<bool, Error> {
-        let _lock = Lock::acquire(&self.directory, slot, SWEEP_WAIT)?;
+        let _lock = Lock::acquire(&self.directory, slot, SHORT_WAIT)?;
         match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_file() => self.unlink(path).map(|()| true),
             _ => Ok(false),
@@ -240,7 +240,7 @@ impl<D: Document> Store<D> for FileStore<D> {
         if seen.unusable.is_none() {
             return Ok(seen);
         }
-        let _lock = self.lock(id, Duration::MAX)?;
+        let _lock = self.lock(id, SHORT_WAIT)?;
         let (found, unusable) = self.look_and_clear(id)?;
         Ok(Loaded {
             document: found.map(|(document, _)| document),
@@ -346,5 +346,6 @@ enum Sight<D> {
     Unusable(Reason),
 }
 
-/// A sweep does not wait for a document that is being written: that one is not stale.
-const SWEEP_WAIT: Duration = Duration::from_millis(50);
+/// How long a reader waits to move an unusable document aside, and a sweep to remove a stale one. What is being written
+/// for longer is neither.
+const SHORT_WAIT: Duration = Duration::from_millis(50);

@@ -49,10 +49,11 @@ pub trait Store<D: Document> {
     /// Reads one document.
     ///
     /// What lies there and cannot be used is moved aside, kept, and reported in the answer; the
-    /// document then counts as absent.
+    /// document then counts as absent. Never waits for others longer than a moment.
     ///
     /// # Errors
-    /// When the store could not be read or the unusable document not be moved.
+    /// When the store could not be read or the unusable document not be moved, also because
+    /// others are writing in its place.
     fn load(&self, id: &str) -> Result<Loaded<D>, Self::Error>;
 
     /// Reads, changes and writes one document as one step across threads and processes.
@@ -102,7 +103,8 @@ pub trait Store<D: Document> {
     fn list(&self) -> Result<Listing<D>, Self::Error>;
 
     /// Removes one document; says whether there was one. Only a document that is provably of this
-    /// store is removed: anything else in its place stays and counts as none.
+    /// store is removed: anything else in its place stays and counts as none. Waits like
+    /// [`update`](Self::update), as long as it takes.
     ///
     /// # Errors
     /// When the store could not be read or written.

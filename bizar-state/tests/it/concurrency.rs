@@ -155,6 +155,23 @@ fn a_wait_ends_in_time() {
 }
 
 #[test]
+fn a_reader_does_not_wait_for_the_lock_of_a_corrupt_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = &store(directory.path());
+    let reading = store.update("c", |slot| {
+        std::fs::write(store.path("c"), "torn").unwrap();
+        let start = Instant::now();
+        let error = store.load("c").unwrap_err();
+        assert!(matches!(error, Error::Busy { .. }), "{error:?}");
+        assert!(start.elapsed() < Duration::from_secs(5));
+        *slot = None;
+    });
+    reading.unwrap();
+    // What could not be moved aside then is moved aside now.
+    assert!(store.load("c").unwrap().unusable.is_some());
+}
+
+#[test]
 fn a_change_that_panics_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let store = &store(directory.path());
