@@ -30,8 +30,12 @@ class Sidecar {
 
   open(directory: string, opened: Opened) {
     this.directories.set(directory, opened)
-    if (this.child) this.request("open", opened.params, opened.opened)
+    if (this.child) this.announce(opened)
     else this.start()
+  }
+
+  private announce({ params, opened }: Opened) {
+    this.request("open", params, (answer) => answer && opened(answer))
   }
 
   close(directory: string) {
@@ -99,7 +103,7 @@ class Sidecar {
       this.resume = Infinity
       child.stdin!.end()
     })
-    for (const { params, opened } of this.directories.values()) this.request("open", params, (answer) => answer && opened(answer))
+    for (const opened of this.directories.values()) this.announce(opened)
   }
 
   private receive(line: string) {

@@ -256,7 +256,7 @@ impl Directory {
     fn end(&self, params: &Params<'_>, result: Option<&RawValue>, status: Status) {
         // A text is digested as text, without its quotes; the ends of a long one as they are.
         let text = result.and_then(|json| serde_json::from_str::<String>(json.get()).ok());
-        let result = text.as_deref().or(result.map(RawValue::get));
+        let result = text.as_deref().or_else(|| result.map(RawValue::get));
         let ended = Ended::new(status, result.unwrap_or_default());
         let end = End::new(&params.session, &params.tool, Args::Missing, ended).id(&params.call);
         self.guard.after(&end);

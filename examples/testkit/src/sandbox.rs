@@ -198,7 +198,7 @@ impl Sandbox {
         command
     }
 
-    /// `opencode run` with a title, to its end, at most for a minute and a half.
+    /// `opencode run` with a title, to its end, at most for four minutes.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl Sandbox {
             .args(["run", "--title", "t"])
             .args(args)
             .envs(env.iter().copied());
-        Process::run(&mut command, Duration::from_secs(90))
+        Process::run(&mut command, Duration::from_secs(240))
     }
 }
 

@@ -203,6 +203,8 @@ fn install_on_a_clean_home_guards_opencode_run() {
         )
         .unwrap();
     let said = format!("{}{}", ran.stdout, ran.stderr);
+    // The README shows this.
+    println!("{said}");
     assert!(
         said.contains("Loop protection: 12 identical calls to bash. Use task to escalate."),
         "{said}"

@@ -2,7 +2,11 @@
 //!
 //! Everything in `loops`, `texts`, `turns`, `modes` and `settings` runs on one warm server, a session or a
 //! directory each; what kills or restarts something has a server of its own.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests"
+)]
 
 mod failures;
 mod install;

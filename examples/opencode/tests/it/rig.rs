@@ -76,13 +76,15 @@ impl Rig {
 
     /// A project directory with options for the plugin in its `opencode.json`.
     pub(crate) fn project(&self, options: &Value) -> PathBuf {
+        self.project_with(&json!({"plugin": [[self.entry(), options]]}))
+    }
+
+    /// A project directory with this `opencode.json`.
+    pub(crate) fn project_with(&self, config: &Value) -> PathBuf {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let folder = self
-            .sandbox
-            .root()
-            .join(format!("project{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = self.sandbox.root().join(format!("project{number}"));
         fs::create_dir(&folder).unwrap();
-        let config = json!({"plugin": [[self.entry(), options]]});
         fs::write(folder.join("opencode.json"), config.to_string()).unwrap();
         folder
     }

@@ -137,6 +137,12 @@ fn bizar_disable_means_no_hook_and_no_process() {
     );
     assert_eq!(sidecars(&rig), Vec::<u32>::new());
     assert!(!rig.cache().exists());
+    eventually("one line", || rig.said().len() == 1);
+    let said = rig.said().concat();
+    assert!(
+        said.contains("level=DEBUG") && said.contains("disabled by BIZAR_DISABLE"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -162,4 +168,51 @@ fn bizar_disable_loop_still_logs_and_bizar_disable_log_still_guards() {
     assert_eq!(rig.log(&session), Vec::<String>::new());
     // Warnings are below the level that was asked for.
     assert_eq!(rig.said().len(), said);
+}
+
+#[test]
+fn doom_loop_is_allowed_only_where_the_guard_is_on() {
+    let Some(warm) = warm("doom_loop_is_allowed_only_where_the_guard_is_on") else {
+        return;
+    };
+    let entry = warm.rig.entry();
+    let cases = [
+        (json!({}), "allow"),
+        (json!({"permission": "ask"}), "allow"),
+        (
+            json!({"permission": {"doom_loop": "ask", "*": "ask"}}),
+            "allow",
+        ),
+        (
+            json!({"agent": {"build": {"permission": {"*": "ask"}}}}),
+            "allow",
+        ),
+        (json!({"permission": {"doom_loop": "deny"}}), "deny"),
+        (
+            json!({"agent": {"build": {"permission": {"doom_loop": "deny"}}}}),
+            "deny",
+        ),
+        (
+            json!({"plugin": [[entry, {"opencodeDoomLoop": "leave"}]]}),
+            "ask",
+        ),
+        (
+            json!({"plugin": [[entry, {"loopObserveOnly": true}]]}),
+            "ask",
+        ),
+    ];
+    for (config, action) in cases {
+        let server = warm.server.at(&warm.rig.project_with(&config));
+        let agents = server.request("GET", "/agent", None).unwrap().body;
+        let build = agents
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|agent| agent["name"] == "build")
+            .unwrap();
+        let mut rules = build["permission"].as_array().unwrap().iter();
+        let last =
+            rules.rfind(|rule| rule["permission"] == "doom_loop" || rule["permission"] == "*");
+        assert_eq!(last.unwrap()["action"], action, "{config}");
+    }
 }

@@ -1,10 +1,12 @@
 //! Turns, and calls that do not end by themselves.
 
+use std::fs;
 use std::time::Duration;
 
 use bizar_testkit::{Script, processes_with};
+use serde_json::json;
 
-use crate::rig::{bash, eventually, play, warm};
+use crate::rig::{Rig, bash, eventually, play, warm};
 
 #[test]
 fn a_user_message_starts_a_new_turn() {
@@ -63,4 +65,40 @@ fn a_deleted_session_leaves_its_log_and_nothing_else() {
         warm.rig.state(&run.session).is_none()
     });
     assert_eq!(warm.rig.log(&run.session).len(), 3);
+}
+
+#[test]
+fn old_state_of_sessions_that_opencode_does_not_know_is_swept() {
+    let Some(rig) = Rig::new("old_state_of_sessions_that_opencode_does_not_know_is_swept") else {
+        return;
+    };
+    let server = rig.serve(&[]);
+    let session = server.session().unwrap();
+    play(
+        &rig,
+        &server,
+        &session,
+        &Script::new().then(bash("echo hello")).say("the end"),
+    );
+    eventually("the state", || rig.state(&session).is_some());
+    drop(server);
+    // Two hours old, as another session's state would be that opencode knows, or does not.
+    let mut state = rig.state(&session).unwrap();
+    let two_hours_ago = state["lastActivityAt"].as_i64().unwrap() - 7_200_000;
+    let mut write = |id: &str| {
+        state["sessionId"] = json!(id);
+        state["lastActivityAt"] = json!(two_hours_ago);
+        fs::write(rig.cache().join(format!("{id}.json")), state.to_string()).unwrap();
+    };
+    write(&session);
+    write("ses_unknown");
+    let server = rig.serve(&[]);
+    // More sessions than opencode lists unless it is asked for all.
+    for _ in 0..105 {
+        server.session().unwrap();
+    }
+    let other = server.session().unwrap();
+    play(&rig, &server, &other, &Script::new().say("hello"));
+    eventually("the sweep", || rig.state("ses_unknown").is_none());
+    assert!(rig.state(&session).is_some());
 }
