@@ -53,6 +53,7 @@ pub(crate) fn print(places: &Places, out: &mut impl Write) -> io::Result<()> {
     for note in &in_force.resolved.notes {
         writeln!(out, "  note: {note}")?;
     }
+    sessions(&in_force.resolved, out)?;
     refusals(&in_force.resolved, out)
 }
 
@@ -147,6 +148,39 @@ fn values(resolved: &Resolved) -> Vec<(&'static str, String)> {
         ("logDir", log_dir),
         ("stateDir", state_dir),
     ]
+}
+
+/// The sessions that were active last and had a warning or a refusal.
+fn sessions(resolved: &Resolved, out: &mut impl Write) -> io::Result<()> {
+    let directory = resolved
+        .options
+        .state_dir
+        .as_ref()
+        .and_then(|path| path.check().ok());
+    let files = directory.and_then(|directory| fs::read_dir(directory).ok());
+    let mut states: Vec<Value> = files
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|file| serde_json::from_str(&fs::read_to_string(file.path()).ok()?).ok())
+        .filter(|state| number(state, "warningsIssued") + number(state, "blocksTriggered") > 0)
+        .filter(|state| state.get("host").is_some_and(|host| host == HOST))
+        .collect();
+    states.sort_by_key(|state| std::cmp::Reverse(number(state, "lastActivityAt")));
+    for state in states.iter().take(SHOWN) {
+        let id = state
+            .get("sessionId")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let [warned, refused] =
+            ["warningsIssued", "blocksTriggered"].map(|name| number(state, name));
+        writeln!(out, "session      {id} warned {warned}, refused {refused}")?;
+    }
+    Ok(())
+}
+
+fn number(state: &Value, name: &str) -> u64 {
+    state.get(name).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// The last refused calls, from the logs that were written to last.

@@ -224,4 +224,66 @@ fn install_on_a_clean_home_guards_opencode_run() {
     let log = fs::read_to_string(logs.flatten().next().unwrap().path()).unwrap();
     assert_eq!(log.matches("outcome=ok").count(), 11);
     assert_eq!(log.matches("outcome=blocked").count(), 4);
+    // And people can see it afterwards.
+    let status = sandbox
+        .command(Path::new(PROGRAM))
+        .arg("status")
+        .output()
+        .unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert_eq!(status.matches("outcome=blocked").count(), 4, "{status}");
+    assert!(status.contains("warned 2, refused 4"), "{status}");
+}
+
+#[test]
+fn a_project_takes_the_program_from_path_but_not_from_inside() {
+    let test = "a_project_takes_the_program_from_path_but_not_from_inside";
+    let Some(opencode) = bizar_testkit::Client::Opencode.find(test) else {
+        return;
+    };
+    let sandbox = bizar_testkit::Sandbox::new().unwrap();
+    let model = bizar_testkit::ModelServer::start().unwrap();
+    sandbox
+        .configure_opencode(&model, &serde_json::json!({}))
+        .unwrap();
+    bizar_testkit::Sandbox::seed(&sandbox.project().join(".opencode")).unwrap();
+    let installed = sandbox
+        .command(Path::new(PROGRAM))
+        .args(["install", "--project"])
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{installed:?}");
+    let [inside, outside] = [sandbox.project(), sandbox.root()].map(|folder| folder.join("bin"));
+    for folder in [&inside, &outside] {
+        fs::create_dir(folder).unwrap();
+    }
+    let trap = inside.join("bizar-opencode");
+    fs::write(&trap, "#!/bin/sh\ntouch trapped\n").unwrap();
+    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+    // Not through a link either.
+    std::os::unix::fs::symlink(&trap, outside.join("bizar-opencode")).unwrap();
+    let good = sandbox.root().join("good");
+    fs::create_dir(&good).unwrap();
+    std::os::unix::fs::symlink(PROGRAM, good.join("bizar-opencode")).unwrap();
+    let path = [&inside, &outside, &good]
+        .map(|folder| folder.to_str().unwrap())
+        .join(":")
+        + ":bin:/usr/bin:/bin";
+    let server = Opencode::serve(&opencode, &sandbox, &[("PATH", &path)]).unwrap();
+    let session = server.session().unwrap();
+    server
+        .prompt(
+            &session,
+            &Script::new()
+                .repeat(12, bash("echo hello"))
+                .say("the end")
+                .prompt("go "),
+        )
+        .unwrap();
+    let calls = server.calls(&session).unwrap();
+    assert!(
+        crate::rig::result(&calls[11]).contains("Loop protection: 12"),
+        "{calls:?}"
+    );
+    assert!(!sandbox.project().join("trapped").exists());
 }
