@@ -56,7 +56,6 @@ impl<D: Copy + Eq> Answer<D> {
 
 /// One call of the turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Entry<K, D> {
     pub(crate) key: K,
     pub(crate) answer: Answer<D>,
@@ -347,11 +346,24 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
     pub(crate) fn stored(&self) -> impl Iterator<Item = StoredEntry<K, D>> + '_ {
         self.since(0).filter_map(|seq| {
             let slot = self.find(seq)?;
+            let entry = self.entry(slot)?;
+            let is_poll = self.is_poll(slot);
+            // What stands beside a poll is left from another call.
+            let (tool, count) = if is_poll {
+                (0, 1)
+            } else {
+                (self.tool(slot), self.count(slot))
+            };
             Some(StoredEntry {
-                entry: *self.entry(slot)?,
-                tool: self.tool(slot),
-                count: self.count(slot),
-                is_poll: self.is_poll(slot),
+                key: entry.key,
+                answer: entry.answer,
+                tool,
+                count,
+                copies: entry.copies,
+                verdict: entry.verdict,
+                rule: entry.rule,
+                period: entry.period,
+                is_poll,
                 is_stale: self.is_stale(slot),
             })
         })
@@ -365,11 +377,19 @@ impl<K: Key, D: Copy + Eq> Ring<K, D> {
         }
         let mut ring = Self::new(head.checked_sub(entries.len() as u64)?);
         for stored in entries {
+            let entry = Entry {
+                key: stored.key,
+                answer: stored.answer,
+                copies: stored.copies,
+                verdict: stored.verdict,
+                rule: stored.rule,
+                period: stored.period,
+            };
             let seq = if stored.is_poll {
-                ring.push_poll(stored.entry)
+                ring.push_poll(entry)
             } else {
-                let last = ring.last(&stored.entry.key);
-                ring.push(stored.entry, stored.tool, stored.count, last)
+                let last = ring.last(&entry.key);
+                ring.push(entry, stored.tool, stored.count, last)
             };
             if stored.is_stale {
                 ring.mark_stale(ring.find(seq)?);

@@ -1,7 +1,8 @@
 //! A session survives a restart, and no snapshot can hurt it.
 
-use bizar_window::{Call, Handle, Ladder, Mode, Outcome, Rules, Session, Verdict};
+use bizar_window::{Call, Handle, Key, Ladder, Mode, Outcome, Rules, Session, Verdict};
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::progress_oracle::{Feed, Happening, happenings};
@@ -204,18 +205,55 @@ fn what_does_not_fit_is_an_error() {
         refused("/memory/progress/polls", json!([])),
         "wrong number of polls"
     );
+    assert_eq!(
+        refused("/memory/progress/tools", json!([7])),
+        "no such tool"
+    );
     let same = with("/rules/window", json!(10)).unwrap();
     assert_eq!(serde_json::to_value(&same).unwrap(), good);
 }
 
-#[test]
-fn a_full_snapshot_is_small() {
-    let mut session: Session<[u8; 32], [u8; 16]> = Session::new(Rules::default());
-    for n in 0..100 {
-        let judgement = session.before(&Call::new([n; 32], 1));
-        session.after(judgement.handle, Outcome::failed([n; 16]));
+/// A key as hosts have it: hex.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(into = "String", try_from = "String")]
+struct Hex<const N: usize>([u8; N]);
+
+impl<const N: usize> From<Hex<N>> for String {
+    fn from(hex: Hex<N>) -> Self {
+        hex.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
-    assert!(serde_json::to_string(&session).unwrap().len() < 32 * 1024);
+}
+
+impl<const N: usize> TryFrom<String> for Hex<N> {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let mut bytes = [0; N];
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(digits).unwrap(), 16)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Key for Hex<32> {
+    fn tag(&self) -> u64 {
+        self.0.tag()
+    }
+}
+
+#[test]
+fn a_full_snapshot_is_little_more_than_its_keys_and_digests() {
+    let mut session: Session<Hex<32>, Hex<16>> = Session::new(Rules::default());
+    for n in 0..100 {
+        let judgement = session.before(&Call::new(Hex([n; 32]), u64::MAX - u64::from(n % 5)));
+        session.after(judgement.handle, Outcome::ok(Hex([n; 16])));
+    }
+    let text = serde_json::to_string(&session).unwrap();
+    let hex = 49 * (64 + 32);
+    assert!(text.len() < hex * 3 / 2, "{} bytes: {text}", text.len());
+    let again: Session<Hex<32>, Hex<16>> = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_string(&again).unwrap(), text);
 }
 
 #[test]

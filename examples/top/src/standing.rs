@@ -44,7 +44,7 @@ impl Standing {
         } = &detector.session;
         let last = state.tool_calls().next_back();
         let open = detector.open.last().map(|open| open.tool.as_str());
-        let tool = open.or(last.map(|call| call.tool.as_str()));
+        let tool = open.or_else(|| last.map(|call| call.tool.as_str()));
         let ladder = ladders.of(state.host(), tool.unwrap_or_default());
         let (count, mut verdict, mut rule) = memory.last(&ladder);
         let is_refused = last.is_some_and(|call| call.outcome == Outcome::Blocked);
@@ -174,16 +174,19 @@ enum Memory {
     Cycle { equal: Vec<u32> },
 }
 
+/// What is usual is left out.
 #[derive(Deserialize)]
 struct Entry {
-    entry: Judged,
+    #[serde(rename = "c", default = "once")]
     count: u32,
+    #[serde(rename = "v", default)]
+    verdict: Verdict,
+    #[serde(rename = "r")]
+    rule: Option<Rule>,
 }
 
-#[derive(Deserialize)]
-struct Judged {
-    verdict: Verdict,
-    rule: Option<Rule>,
+fn once() -> u32 {
+    1
 }
 
 impl Memory {
@@ -198,9 +201,9 @@ impl Memory {
                 let climbing = entries
                     .iter()
                     .rev()
-                    .find(|entry| entry.entry.rule != Some(Rule::Halt));
+                    .find(|entry| entry.rule != Some(Rule::Halt));
                 let count = climbing.unwrap_or(last).count;
-                (count, last.entry.verdict, last.entry.rule)
+                (count, last.verdict, last.rule)
             }
             Self::Repetition { keys, run } => {
                 let matches = keys.iter().filter(|key| Some(*key) == keys.last()).count();
