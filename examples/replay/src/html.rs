@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::rc::Rc;
 
 use bizar_window::{Kind, Verdict};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::in_order::InOrder;
 use crate::judge::{Judged, Mode};
 use crate::replay::{Output, Seen, Summary};
 
@@ -22,7 +22,7 @@ pub struct Html<W> {
     show_args: bool,
     tools: Table,
     files: Table,
-    sessions: Vec<Session>,
+    sessions: InOrder<Session>,
     any: bool,
 }
 
@@ -36,8 +36,6 @@ struct Table {
 /// One session, in columns: an entry for each call.
 #[derive(Debug, Serialize)]
 struct Session {
-    #[serde(skip)]
-    key: Rc<str>,
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
@@ -94,7 +92,7 @@ impl<W: Write> Html<W> {
             show_args,
             tools,
             files,
-            sessions: Vec::new(),
+            sessions: InOrder::default(),
             any: false,
         })
     }
@@ -128,28 +126,16 @@ impl<W: Write> Output for Html<W> {
             return Ok(());
         };
         let tool = self.tools.of(&seen.call.tool);
-        let name = &seen.call.session;
-        let at = self
-            .sessions
-            .iter()
-            .rposition(|session| session.key == *name);
-        let session = match at.and_then(|at| self.sessions.get_mut(at)) {
-            Some(session) => session,
-            None => {
-                let file = self.files.of(seen.file);
-                self.sessions.push(Session::new(seen, file));
-                let Some(session) = self.sessions.last_mut() else {
-                    return Ok(());
-                };
-                session
-            }
-        };
+        let files = &mut self.files;
+        let session = self.sessions.of(&seen.call.session, || {
+            Session::new(seen, files.of(seen.file))
+        });
         session.add(seen, judged, tool, self.show_args);
         Ok(())
     }
 
     fn end_of_file(&mut self, _: &str) -> io::Result<()> {
-        for mut session in std::mem::take(&mut self.sessions) {
+        for mut session in self.sessions.take() {
             session.fill_in_durations();
             if std::mem::replace(&mut self.any, true) {
                 self.out.write_all(b",\n")?;
@@ -175,7 +161,6 @@ impl Table {
 impl Session {
     fn new(seen: &Seen<'_>, file: usize) -> Self {
         Self {
-            key: seen.call.session.clone(),
             name: cut(&seen.call.session),
             parent: seen.call.parent.as_deref().map(cut),
             file,

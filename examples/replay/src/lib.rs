@@ -6,6 +6,7 @@ mod find;
 mod format;
 mod html;
 mod identity;
+mod in_order;
 mod input;
 mod jsonl;
 mod judge;

@@ -1,16 +1,15 @@
 //! Transcripts write calls and results apart; this joins them again, in the order of the calls.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
+use crate::in_order::InOrder;
 use crate::record::{Call, Event, Item, Recorded};
 
 /// Calls that wait for their results, by session.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    sessions: HashMap<Rc<str>, Open>,
-    /// Sessions in the order they were first seen, so that the end of a file flushes them in a stable order.
-    order: Vec<Rc<str>>,
+    sessions: InOrder<Open>,
 }
 
 #[derive(Debug, Default)]
@@ -108,18 +107,13 @@ impl Pending {
 
     /// Nothing more comes.
     pub(crate) fn finish(&mut self, out: &mut Vec<Item>) {
-        for session in &self.order {
-            if let Some(open) = self.sessions.get_mut(session) {
-                open.flush(out);
-            }
+        for open in self.sessions.iter_mut() {
+            open.flush(out);
         }
     }
 
     fn open(&mut self, session: &Rc<str>) -> &mut Open {
-        if !self.sessions.contains_key(session) {
-            self.order.push(session.clone());
-        }
-        self.sessions.entry(session.clone()).or_default()
+        self.sessions.of(session, Open::default)
     }
 }
 

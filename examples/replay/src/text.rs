@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use bizar_window::{Kind, Verdict};
 
+use crate::in_order::InOrder;
 use crate::judge::Judged;
 use crate::record::Event;
 use crate::replay::{Output, Seen, Summary, count_of};
@@ -26,7 +27,7 @@ pub struct Text<W> {
     out: W,
     style: Style,
     /// Sessions of the current file, in the order they appeared.
-    stories: Vec<Story>,
+    stories: InOrder<Story>,
 }
 
 /// What happened in one session so far.
@@ -64,7 +65,7 @@ impl<W: Write> Text<W> {
         Self {
             out,
             style,
-            stories: Vec::new(),
+            stories: InOrder::default(),
         }
     }
 
@@ -106,16 +107,16 @@ impl<W: Write> Output for Text<W> {
             return Ok(());
         };
         let style = self.style;
-        story(&mut self.stories, &seen.call.session).call(seen, judged, style);
+        let name = &seen.call.session;
+        self.stories
+            .of(name, || Story::new(name.clone()))
+            .call(seen, judged, style);
         Ok(())
     }
 
     fn event(&mut self, session: &str, event: Event) -> io::Result<()> {
         if event == Event::Deleted
-            && let Some(story) = self
-                .stories
-                .iter_mut()
-                .rfind(|story| *story.session == *session)
+            && let Some(story) = self.stories.get_mut(session)
         {
             story.recent.clear();
         }
@@ -123,30 +124,13 @@ impl<W: Write> Output for Text<W> {
     }
 
     fn end_of_file(&mut self, _: &str) -> io::Result<()> {
-        for mut story in std::mem::take(&mut self.stories) {
+        for mut story in self.stories.take() {
             story.end_of_repeats(self.style);
             self.out.write_all(story.line(self.style).as_bytes())?;
             self.out.write_all(story.text.as_bytes())?;
         }
         Ok(())
     }
-}
-
-/// The session's story; a file's sessions mostly come one after the other, so the last is looked at first.
-fn story<'a>(stories: &'a mut Vec<Story>, session: &Rc<str>) -> &'a mut Story {
-    let at = stories
-        .iter()
-        .rposition(|story| story.session == *session)
-        .unwrap_or(stories.len());
-    if at == stories.len() {
-        stories.push(Story::new(session.clone()));
-    }
-    // Just found or just pushed.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "`at` is below the length: found, or pushed on the line above"
-    )]
-    &mut stories[at]
 }
 
 impl Story {

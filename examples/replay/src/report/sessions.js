@@ -53,7 +53,7 @@ function drawRows(all) {
   while (slots.length > count) slots.pop().row.remove();
   while (slots.length < count) slots.push(newSlot(body));
   for (let at = Math.max(0, to - count); at < to; at++) fillSlot(slots[at % count], table.rows[at], at);
-  body.setAttribute("aria-activedescendant", table.rows.length ? "row-" + table.at : "");
+  byId("grid").setAttribute("aria-activedescendant", table.rows.length ? "row-" + table.at : "");
 }
 
 function newSlot(body) {
@@ -131,7 +131,8 @@ function startTable() {
     waiting = true;
     requestAnimationFrame(() => { waiting = false; drawRows(); });
   }, { passive: true });
-  body.addEventListener("keydown", (event) => {
+  byId("grid").addEventListener("keydown", (event) => {
+    if (event.target !== byId("grid") && event.target !== body) return;
     const page = Math.max(1, Math.floor(body.clientHeight / ROW) - 1);
     const moves = { ArrowDown: table.at + 1, ArrowUp: table.at - 1, PageDown: table.at + page, PageUp: table.at - page, Home: 0, End: Infinity };
     if (event.key in moves) {

@@ -23,7 +23,7 @@ function showSession(session) {
   const facts = [plural(session.n, "call"), plural(session.turns.length, "turn")];
   if (session.time != null) facts.push(duration(session.time));
   facts.push(session.waste ? `${plural(session.waste, "call")} brought nothing new (${percent(session.waste, session.n)})` : "every answer was new");
-  const where = el("span", {}, facts.join(" · ") + " · ", isolated(DATA.files[session.file]));
+  const where = el("span", {}, facts.join(" · ") + " · ", isolated(DATA.files[session.file] === "-" ? "standard input" : DATA.files[session.file]));
   const parent = session.parent && sessions.find((other) => other.name === session.parent);
   if (parent) where.append(" · started by ", el("button", { onclick: () => openSession(parent.number) }, isolated(parent.name)));
   byId("session-facts").replaceChildren(where);
@@ -71,7 +71,7 @@ function fit(exactly) {
   const room = wide() - 2 * PAD;
   const whole = shown.starts[shown.session.n] || 1;
   const zoom = room / whole;
-  shown.zoom = Math.min(2.2, exactly || zoom > 0.45 ? zoom : 0.8);
+  shown.zoom = Math.min(3, exactly || zoom > 0.45 ? zoom : 0.8);
   stretch();
 }
 

@@ -168,12 +168,13 @@ impl Page {
     /// Nothing but the file itself was asked for, and no script failed.
     pub(crate) fn finish(self) {
         assert_eq!(self.exceptions, [""; 0]);
-        assert_eq!(self.requests.len(), 1, "{:?}", self.requests);
-        assert!(
-            self.requests[0].contains("report.html"),
-            "{:?}",
-            self.requests
-        );
+        let strangers: Vec<&String> = self
+            .requests
+            .iter()
+            .filter(|url| !url.contains("/report.html"))
+            .collect();
+        assert_eq!(strangers, [""; 0]);
+        assert!(!self.requests.is_empty());
     }
 }
 

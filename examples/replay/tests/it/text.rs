@@ -38,6 +38,17 @@ fn a_circle_shows_its_shape() {
 }
 
 #[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = include_str!("../../README.md");
+    let (_, block) = readme.split_once("```console\n$ bizar-replay\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let printed = run(&[]).out;
+    for line in block.lines().filter(|line| *line != "...") {
+        assert!(printed.lines().any(|other| other == line), "{line}");
+    }
+}
+
+#[test]
 fn no_colours_and_no_progress_where_no_terminal_is() {
     let ran = run(&[]);
     assert!(!ran.out.contains('\u{1b}'));
