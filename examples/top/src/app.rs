@@ -209,12 +209,12 @@ impl App {
             }
             let row = cursor.first + usize::from(at.y - cursor.area.y);
             let names = self.names(table);
-            let Some(name) = names.get(row) else {
+            let Some(name) = names.get(row).map(|name| (*name).to_owned()) else {
                 continue;
             };
             let is_again = self.focus == table && self.selected(&names, table) == Some(row);
             self.focus = table;
-            self.cursor_mut(table).selected = Some(name.clone());
+            self.cursor_mut(table).selected = Some(name);
             if is_again {
                 self.open();
             }
@@ -234,7 +234,8 @@ impl App {
         let row = row
             .saturating_add_signed(by)
             .min(names.len().saturating_sub(1));
-        self.cursor_mut(table).selected = names.get(row).cloned();
+        let name = names.get(row).map(|name| (*name).to_owned());
+        self.cursor_mut(table).selected = name;
     }
 
     /// The sessions that are shown, in order.
@@ -292,31 +293,26 @@ impl App {
         shown
     }
 
-    /// The row of a table that is selected.
+    /// The row of a table that is selected, among rows of these names.
     #[must_use]
-    pub fn selected(&self, names: &[String], table: Table) -> Option<usize> {
-        let selected = self.cursor(table).selected.as_ref();
-        let row = selected.and_then(|name| names.iter().position(|other| other == name));
-        row.or((!names.is_empty()).then_some(0))
+    pub fn selected(&self, names: &[&str], table: Table) -> Option<usize> {
+        let selected = self.cursor(table).selected.as_deref();
+        let row = selected.and_then(|name| names.iter().position(|other| *other == name));
+        row.or_else(|| (!names.is_empty()).then_some(0))
     }
 
     /// What the rows of a table are called, in order.
     #[must_use]
-    pub fn names(&self, table: Table) -> Vec<String> {
+    pub fn names(&self, table: Table) -> Vec<&str> {
         match table {
             Table::Sessions => {
                 let shown = self.shown_sessions();
-                shown
-                    .iter()
-                    .map(|session| session.name().to_owned())
-                    .collect()
+                shown.into_iter().map(Session::name).collect()
             }
             Table::Instances => {
                 let shown = self.shown_instances();
-                shown
-                    .iter()
-                    .map(|instance| instance.instance_id.clone())
-                    .collect()
+                let ids = shown.into_iter().map(|shown| shown.instance_id.as_str());
+                ids.collect()
             }
         }
     }
@@ -386,7 +382,8 @@ impl App {
     fn open(&mut self) {
         let names = self.names(self.focus);
         if let Some(row) = self.selected(&names, self.focus) {
-            self.cursor_mut(self.focus).selected = names.get(row).cloned();
+            let name = names.get(row).map(|name| (*name).to_owned());
+            self.cursor_mut(self.focus).selected = name;
             self.turn_to(Page::Details);
         }
     }

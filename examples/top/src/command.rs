@@ -13,7 +13,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::{
     app::{App, Sort},
-    live::{self, End},
+    live::{self, End, How},
     model::Model,
     plain,
     source::Source,
@@ -52,6 +52,10 @@ struct Arguments {
     /// Let the mouse select, open and scroll (the terminal's own selection then needs shift)
     #[arg(long)]
     mouse: bool,
+
+    /// List the directories every second instead of listening to inotify, as for network file systems
+    #[arg(long)]
+    poll: bool,
 
     /// When to use colours; auto: in a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
@@ -138,13 +142,12 @@ fn run(arguments: &Arguments) -> io::Result<ExitCode> {
         };
         // It would look at NO_COLOR itself, whatever was asked for.
         ratatui::crossterm::style::force_color_output(has_colour);
-        let end = live::run(
-            &mut app,
-            &mut source,
-            Theme { has_colour },
-            arguments.mouse,
-            now,
-        )?;
+        let how = How {
+            theme: Theme { has_colour },
+            has_mouse: arguments.mouse,
+            is_polling: arguments.poll,
+        };
+        let end = live::run(&mut app, &mut source, how, now)?;
         return Ok(left(&end));
     }
     app.tell(source.scan());

@@ -140,13 +140,19 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
     };
     match read() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(_) if path.symlink_metadata().is_ok_and(|found| !found.is_file()) => {
-            Err(Reason::NotAFile)
-        }
-        Err(error) => Err(Reason::Unreadable(error.kind())),
+        Err(error) => Err(why(path, &error)),
         Ok(bytes) if bytes.is_empty() => Err(Reason::Empty),
         Ok(bytes) if bytes.len() as u64 > most => Err(Reason::TooLarge),
         Ok(bytes) => Ok(Some(bytes)),
+    }
+}
+
+/// Why the file at `path` could not be read.
+pub(crate) fn why(path: &Path, error: &io::Error) -> Reason {
+    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        Reason::NotAFile
+    } else {
+        Reason::Unreadable(error.kind())
     }
 }
 

@@ -29,6 +29,15 @@ pub(crate) enum End {
     Signal(i32),
 }
 
+/// How the view is wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    pub(crate) theme: Theme,
+    pub(crate) has_mouse: bool,
+    /// The directories are listed every second.
+    pub(crate) is_polling: bool,
+}
+
 /// Something to wake up for.
 enum Wake {
     Changes,
@@ -42,22 +51,20 @@ enum Wake {
 pub(crate) fn run(
     app: &mut App,
     source: &mut Source,
-    theme: Theme,
-    has_mouse: bool,
+    how: How,
     clock: impl Fn() -> i64,
 ) -> io::Result<End> {
     let (wakes, waking) = mpsc::channel();
     #[cfg(unix)]
     listen_to_signals(wakes.clone())?;
     let changes = wakes.clone();
-    let watcher = Watcher::start(move || changes.send(Wake::Changes).is_ok());
-    app.watching = if watcher.is_hearing() {
-        "inotify"
+    let watcher = if how.is_polling {
+        Watcher::deaf()
     } else {
-        "every second"
+        Watcher::start(move || changes.send(Wake::Changes).is_ok())
     };
     watcher.cover(source.directories());
-    let mut terminal = Terminal::enter(has_mouse)?;
+    let mut terminal = Terminal::enter(how.has_mouse)?;
     listen_to_keys(wakes)?;
 
     let mut data = Data {
@@ -70,10 +77,15 @@ pub(crate) fn run(
     };
     loop {
         app.tick(clock());
+        app.watching = if data.watcher.is_hearing() {
+            "inotify"
+        } else {
+            "every second"
+        };
         if !app.is_paused {
             data.refresh(app);
         }
-        terminal.draw(|frame| view::draw(frame, app, theme))?;
+        terminal.draw(|frame| view::draw(frame, app, how.theme))?;
         match wait(&waking, data.patience(app.is_paused), app, &mut data) {
             Some(end) => return Ok(end),
             None => continue,

@@ -155,9 +155,8 @@ impl Model {
                     Place::Logs => self.drop_log(&name),
                 }
             }
-            News::Unreadable { place, name, kind } => {
-                self.files
-                    .insert((place, name), format!("unreadable: {kind}"));
+            News::BadLog { name, reason } => {
+                self.files.insert((Place::Logs, name), reason.to_string());
             }
             News::Directory { place, trouble } => {
                 match trouble {

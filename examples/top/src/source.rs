@@ -85,14 +85,12 @@ pub enum News {
         /// Its name.
         name: String,
     },
-    /// A file cannot be read.
-    Unreadable {
-        /// Where it is.
-        place: Place,
+    /// A log cannot be read.
+    BadLog {
         /// Its name.
         name: String,
         /// Why.
-        kind: io::ErrorKind,
+        reason: Reason,
     },
     /// How it stands with a directory.
     Directory {
@@ -270,10 +268,9 @@ impl Source {
                         entries: added.entries,
                         bad_lines: added.bad_lines,
                     },
-                    Err(error) => News::Unreadable {
-                        place,
+                    Err(error) => News::BadLog {
                         name,
-                        kind: error.kind(),
+                        reason: document::why(path, &error),
                     },
                 })
             }

@@ -173,28 +173,31 @@ fn table(frame: &mut Frame<'_>, app: &mut App, theme: Theme, area: Rect, which: 
         ..area
     };
     let height = usize::from(rows_area.height);
-    let names = app.names(which);
-    let selected = app.selected(&names, which);
     let mut cursor = Cursor {
         area: rows_area,
         ..app.cursor(which).clone()
     };
-    cursor.first = first_row(cursor.first, selected.unwrap_or(0), names.len(), height);
-    let mut lines: Vec<Line<'static>> = match which {
+    let (count, selected, mut lines) = match which {
         Table::Sessions => {
             let shown = app.shown_sessions();
+            let names: Vec<&str> = shown.iter().map(|session| session.name()).collect();
+            let selected = app.selected(&names, which).unwrap_or(0);
+            cursor.first = first_row(cursor.first, selected, shown.len(), height);
             let rows = shown.iter().skip(cursor.first).take(height);
-            rows.map(|session| columns.line(&session_cells(session, app.now, theme)))
-                .collect()
+            let lines = rows.map(|row| columns.line(&session_cells(row, app.now, theme)));
+            (shown.len(), selected, lines.collect::<Vec<_>>())
         }
         Table::Instances => {
             let shown = app.shown_instances();
+            let names: Vec<&str> = shown.iter().map(|row| row.instance_id.as_str()).collect();
+            let selected = app.selected(&names, which).unwrap_or(0);
+            cursor.first = first_row(cursor.first, selected, shown.len(), height);
             let rows = shown.iter().skip(cursor.first).take(height);
-            rows.map(|instance| columns.line(&instance_cells(instance, app.now, theme)))
-                .collect()
+            let lines = rows.map(|row| columns.line(&instance_cells(row, app.now, theme)));
+            (shown.len(), selected, lines.collect())
         }
     };
-    if names.is_empty() {
+    if count == 0 {
         let why = match which {
             _ if !app.filter.is_empty() => "nothing has this text in it",
             Table::Sessions => "no session has been seen yet",
@@ -202,11 +205,10 @@ fn table(frame: &mut Frame<'_>, app: &mut App, theme: Theme, area: Rect, which: 
         };
         lines.push(Line::styled(text::cut(why, width), theme.dim()));
     } else if is_focused
-        && let Some(line) = selected.and_then(|row| lines.get_mut(row - cursor.first))
+        && let Some(row) = selected.checked_sub(cursor.first)
+        && let Some(line) = lines.get_mut(row)
     {
-        *line = line
-            .clone()
-            .style(Style::new().add_modifier(Modifier::REVERSED));
+        line.style = Style::new().add_modifier(Modifier::REVERSED);
     }
     for (row, line) in (0..rows_area.height).zip(lines) {
         put(frame, rows_area, row, line);

@@ -1,7 +1,9 @@
 //! Hearing of changes: from inotify where there is one.
 
 use std::{
+    cell::Cell,
     collections::HashSet,
+    io::ErrorKind,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -24,9 +26,11 @@ impl Changes {
 }
 
 /// Watches directories from a thread of its own. Each changed file is noted once, however often it changes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Watcher {
     changes: Arc<Mutex<Changes>>,
+    /// A directory that is there could not be watched: the system allows no more watches.
+    is_deaf: Cell<bool>,
     #[cfg(target_os = "linux")]
     kernel: Option<linux::Kernel>,
 }
@@ -34,36 +38,59 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// `wake` is called when there is something again; it returns whether anybody still listens.
     pub(crate) fn start(wake: impl Fn() -> bool + Send + 'static) -> Self {
-        let changes = Arc::new(Mutex::new(Changes::default()));
+        let mut watcher = Self::default();
         #[cfg(target_os = "linux")]
         {
-            let kernel = linux::Kernel::start(Arc::clone(&changes), wake).ok();
-            Self { changes, kernel }
+            watcher.kernel = linux::Kernel::start(Arc::clone(&watcher.changes), wake).ok();
+            watcher.is_deaf.set(watcher.kernel.is_none());
         }
         #[cfg(not(target_os = "linux"))]
         {
             drop(wake);
-            Self { changes }
+            watcher.is_deaf.set(true);
         }
+        watcher
     }
 
-    /// Whether changes are heard of; else the directories are to be listed every second.
+    /// One that hears of nothing.
+    pub(crate) fn deaf() -> Self {
+        let watcher = Self::default();
+        watcher.is_deaf.set(true);
+        watcher
+    }
+
+    /// Whether all changes are heard of; else the directories are to be listed every second.
     pub(crate) fn is_hearing(&self) -> bool {
-        #[cfg(target_os = "linux")]
-        return self.kernel.is_some();
-        #[cfg(not(target_os = "linux"))]
-        false
+        !self.is_deaf.get()
     }
 
     /// Watches what is not watched yet. True if there is something new to list.
+    #[cfg(target_os = "linux")]
     pub(crate) fn cover<'a>(&self, directories: impl Iterator<Item = (Place, &'a Path)>) -> bool {
-        #[cfg(target_os = "linux")]
-        if let Some(kernel) = &self.kernel {
-            return directories
-                .map(|(place, path)| kernel.cover(place, path))
-                .fold(false, |any, new| any || new);
+        let Some(kernel) = &self.kernel else {
+            return false;
+        };
+        let mut is_new = false;
+        for (place, path) in directories {
+            match kernel.cover(place, path) {
+                Ok(new) => is_new |= new,
+                // Not there yet, or not ours to see: the listing says so.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::NotFound
+                            | ErrorKind::NotADirectory
+                            | ErrorKind::PermissionDenied
+                    ) => {}
+                Err(_) => self.is_deaf.set(true),
+            }
         }
-        drop(directories);
+        is_new
+    }
+
+    /// Nothing is watched here.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn cover<'a>(&self, _: impl Iterator<Item = (Place, &'a Path)>) -> bool {
         false
     }
 
@@ -132,10 +159,10 @@ mod linux {
         }
 
         /// True if the directory was not watched before.
-        pub(super) fn cover(&self, place: Place, path: &Path) -> bool {
+        pub(super) fn cover(&self, place: Place, path: &Path) -> io::Result<bool> {
             let mut places = lock(&self.places);
             if places.values().flatten().any(|other| *other == place) {
-                return false;
+                return Ok(false);
             }
             let mask = WatchMask::MODIFY
                 | WatchMask::CREATE
@@ -144,14 +171,9 @@ mod linux {
                 | WatchMask::DELETE_SELF
                 | WatchMask::MOVE_SELF
                 | WatchMask::ONLYDIR;
-            match self.watches.clone().add(path, mask) {
-                Ok(watch) => {
-                    places.entry(watch).or_default().push(place);
-                    true
-                }
-                // Not there yet, or not ours to see: the listing says so.
-                Err(_) => false,
-            }
+            let watch = self.watches.clone().add(path, mask)?;
+            places.entry(watch).or_default().push(place);
+            Ok(true)
         }
     }
 

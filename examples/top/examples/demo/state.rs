@@ -136,7 +136,7 @@ impl Agent {
     }
 
     /// So many calls are made from now on, three seconds each, and the last of them ends then.
-    pub(crate) fn until(&mut self, end: i64, calls: i64) {
+    pub(crate) fn until(&self, end: i64, calls: i64) {
         self.time.store(end - calls * 3_000, Ordering::Relaxed);
     }
 

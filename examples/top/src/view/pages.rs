@@ -238,14 +238,14 @@ const HELP: &str = "\
 up down  k j     move; page up, page down, home g, end G: further
 enter            details of the selected row; esc: back
 tab              the other table
-/                filter: id, host, agent, tool or verdict; enter: keep, esc: clear
+/                filter: id, host, agent, tool, verdict; enter: keep, esc: clear
 s  r             next order: trouble, activity, rate, age, name; reverse it
 p  space         pause: nothing changes until it is pressed again
 ?  h             this page
 q  ctrl-c        quit
 
 # Sessions
-COUNT            how often in a row the last call brought nothing new / refused at
+COUNT            times in a row the last call brought nothing new / refused at
 VERDICT          of the last call: allow notice warn escalate block halt;
                  in brackets where the guard only observes
 WARN BLOCK       how often the agent was warned; how many calls were refused

@@ -1,9 +1,9 @@
 """Runs a program in a real pseudo-terminal and says what its screen showed.
 
-Usage: pty.py COLUMNS ROWS STEPS -- PROGRAM ARGUMENT...
+Usage: drive.py COLUMNS ROWS STEPS -- PROGRAM ARGUMENT...
 
 STEPS is a JSON array of steps: ["wait", text], ["gone", text], ["send", text], ["resize", columns, rows], ["signal", name],
-["run", [program, argument...]], ["screen"], ["hangup"]. Prints one JSON object: the screens, how the program ended, the private modes of the
+["append", path, text], ["rename", from, to], ["pause", seconds], ["screen"]. Prints one JSON object: the screens, how the program ended, the private modes of the
 terminal at the end, and whether its line settings are those of the beginning.
 """
 
@@ -15,7 +15,6 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -144,10 +143,18 @@ def main():
             set_size(fd, step[1], step[2])
         elif step[0] == "signal":
             os.kill(pid, getattr(signal, step[1]))
-        elif step[0] == "run":
-            subprocess.run(step[1], check=True)
+        elif step[0] == "append":
+            with open(step[1], "a", encoding="utf-8") as file:
+                file.write(step[2])
+        elif step[0] == "rename":
+            os.rename(step[1], step[2])
         elif step[0] == "screen":
-            pump(0.3)
+            # Nothing more comes for a while.
+            while True:
+                length = len(raw)
+                pump(0.4)
+                if len(raw) == length:
+                    break
             screens.append(screen.text())
         elif step[0] == "pause":
             limit = time.monotonic() + step[1]
