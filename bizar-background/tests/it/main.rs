@@ -14,5 +14,6 @@ mod reports;
 mod rig;
 mod sse;
 mod stream;
+mod tidy;
 mod traces;
 mod transcript;
