@@ -1,6 +1,8 @@
 //! The JSON shapes behind [`Event`](super::Event) and [`Transcript`](crate::Transcript).
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, de::Visitor};
 use serde_json::value::RawValue;
 
 use super::{Activity, MessageInfo, Request, RequestKind, Retry, Role, ServerError, ToolState};
@@ -87,7 +89,7 @@ pub(crate) struct Part {
     pub(super) message_id: String,
     #[serde(default, rename = "type")]
     kind: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lossy")]
     text: String,
     #[serde(default)]
     synthetic: bool,
@@ -104,7 +106,7 @@ pub(crate) struct Part {
 struct State {
     #[serde(default)]
     status: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lossy")]
     error: String,
 }
 
@@ -144,7 +146,7 @@ pub(crate) struct Status {
     kind: String,
     #[serde(default)]
     attempt: f64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lossy")]
     message: String,
     #[serde(default)]
     next: f64,
@@ -171,13 +173,13 @@ pub(crate) struct Error {
     name: String,
     #[serde(default)]
     data: ErrorData,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lossy")]
     message: String,
 }
 
 #[derive(Default, Deserialize)]
 struct ErrorData {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lossy")]
     message: String,
 }
 
@@ -206,7 +208,7 @@ pub(crate) struct Asked {
 
 #[derive(Deserialize)]
 struct Question {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lossy")]
     question: String,
 }
 
@@ -237,6 +239,28 @@ impl From<Asked> for Request {
             title,
         }
     }
+}
+
+/// A text that may hold half a surrogate pair, which JavaScript writes when it has cut an emoji in two.
+/// One such letter must not make a whole conversation unreadable.
+fn lossy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    struct Lossy;
+    impl Visitor<'_> for Lossy {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text")
+        }
+
+        fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<String, E> {
+            Ok(String::from_utf8_lossy(bytes).into_owned())
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.into())
+        }
+    }
+    deserializer.deserialize_bytes(Lossy)
 }
 
 #[expect(

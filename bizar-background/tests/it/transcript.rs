@@ -88,3 +88,15 @@ fn an_answer_without_text_is_an_empty_text() {
     assert_eq!(text, Text::default());
     assert_eq!(said(json!([])), Text::default());
 }
+
+#[test]
+fn half_a_surrogate_pair_is_one_bad_letter_and_no_more() {
+    let json = message("assistant", json!([{"type": "text", "text": "HALF"}])).to_string();
+    let json = format!("[{}]", json.replace("HALF", "cut \\ud83d off"));
+    let text = Transcript::parse(&json).unwrap().text(1 << 20);
+    assert!(text.result.starts_with("cut \u{fffd}") && text.result.ends_with(" off"));
+    let tool = json!({"type": "tool", "callID": "c", "tool": "bash", "state": {"status": "completed", "output": "HALF"}});
+    let json = message("assistant", json!([tool, {"type": "text", "text": "ok"}])).to_string();
+    let json = format!("[{}]", json.replace("HALF", "\\udc00"));
+    assert_eq!(Transcript::parse(&json).unwrap().text(1 << 20).result, "ok");
+}
