@@ -23,7 +23,7 @@ use crate::{
     notes::Notes,
     resident::Residents,
     sessions::{Saving, Sessions},
-    setup::{Clock, Setup},
+    setup::{Clock, Form, Setup},
 };
 
 /// Judges the tool calls of any number of sessions, logs them, and keeps what must survive.
@@ -134,6 +134,10 @@ impl<S: Store<State>> Guard<S> {
             Some((None, _)) => decision,
             Some((Some(judgement), text)) => {
                 let refused = judgement.verdict >= Verdict::Block && !self.rules.observe_only;
+                if refused && self.sessions.form == Form::Resident {
+                    // The call has ended.
+                    self.step(call.session, Saving::Soon, |_, _| ());
+                }
                 Decision {
                     verdict: judgement.verdict,
                     refused,

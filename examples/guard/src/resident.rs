@@ -39,11 +39,12 @@ pub(crate) struct Resident {
 }
 
 impl Residents {
-    /// The session, made empty if it is not here. `leaving` is called with the one that has to make room.
+    /// The session, made empty if it is not here. `leaving` is called with the one that is to make room, and says
+    /// whether it can.
     pub(crate) fn get(
         &self,
         id: &str,
-        leaving: impl FnOnce(&mut Resident),
+        leaving: impl FnOnce(&mut Resident) -> bool,
     ) -> Arc<Mutex<Resident>> {
         let mut map = lock(&self.map);
         map.uses += 1;
@@ -95,20 +96,21 @@ impl Residents {
 }
 
 impl Map {
-    /// Lets the session go that was not used for longest, of those that nobody holds.
-    fn evict(&mut self, leaving: impl FnOnce(&mut Resident)) {
+    /// Lets the session go that was not used for longest, of those that nobody holds. One that cannot be written
+    /// stays, while there are not far too many.
+    fn evict(&mut self, leaving: impl FnOnce(&mut Resident) -> bool) {
         let free = self
             .slots
             .iter()
             .filter(|(_, slot)| Arc::strong_count(&slot.resident) == 1);
-        let Some(oldest) = free
+        let Some((id, resident)) = free
             .min_by_key(|(_, slot)| slot.used)
-            .map(|(id, _)| id.clone())
+            .map(|(id, slot)| (id.clone(), Arc::clone(&slot.resident)))
         else {
             return;
         };
-        if let Some(slot) = self.slots.remove(&oldest) {
-            leaving(&mut lock(&slot.resident));
+        if leaving(&mut lock(&resident)) || self.slots.len() >= 4 * Form::LIVE_SESSIONS {
+            self.slots.remove(&id);
         }
     }
 }

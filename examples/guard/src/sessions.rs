@@ -120,7 +120,9 @@ impl<S: Store<State>> Sessions<S> {
 
     /// Writes what is not yet written.
     pub(crate) fn flush(&self) {
-        self.residents.for_each(|resident| self.save(resident));
+        self.residents.for_each(|resident| {
+            self.save(resident);
+        });
     }
 
     fn load(&self, id: &str) -> Option<State> {
@@ -141,7 +143,9 @@ impl<S: Store<State>> Sessions<S> {
         saving: Saving,
         change: impl FnOnce(&mut State) -> R,
     ) -> R {
-        let resident = self.residents.get(id, |leaving| self.save(leaving));
+        let resident = self
+            .residents
+            .get(id, |leaving| self.save(leaving) || self.store().is_none());
         let mut resident = lock(&resident);
         let known = resident.state.take().or_else(|| self.load(id));
         let done = change(
@@ -161,24 +165,22 @@ impl<S: Store<State>> Sessions<S> {
         done
     }
 
-    fn save(&self, resident: &mut Resident) {
+    /// Writes the session if it has changed; false if it could not.
+    fn save(&self, resident: &mut Resident) -> bool {
         let Some(state) = resident
             .state
             .as_ref()
             .filter(|_| resident.is_dirty && !resident.is_gone)
         else {
-            return;
+            return true;
         };
         // After trouble it is tried again, but not at every call.
         resident.saved_at = Some((self.clock)());
         let copy = state.clone();
         let id = copy.session_id().to_owned();
-        if self
-            .stored_step(&id, SAVE_PATIENCE, |slot| *slot = Some(copy))
-            .is_some()
-        {
-            resident.is_dirty = false;
-        }
+        let saved = self.stored_step(&id, SAVE_PATIENCE, |slot| *slot = Some(copy));
+        resident.is_dirty = saved.is_none();
+        saved.is_some()
     }
 
     fn stored_step<R>(

@@ -43,6 +43,8 @@ pub enum Form {
 
 impl Form {
     /// Sessions that [`Form::Resident`] holds in memory; each takes a file handle and about 16 KiB.
+    ///
+    /// While sessions cannot be written, up to four times as many stay.
     pub const LIVE_SESSIONS: usize = 64;
 
     /// [`Form::PerCall`] with a patience of 50 ms.
@@ -82,8 +84,10 @@ impl Setup {
         let variables = Environment::NAMES
             .iter()
             .filter_map(|name| Some((name, env::var_os(name)?)));
+        // A home that is not absolute would be a directory of the project.
         let file = home
             .as_deref()
+            .filter(|home| home.is_absolute())
             .map(|home| read_options(&home.join(OPTIONS_FILE)));
         let (file, trouble) = match file {
             Some(Ok(text)) => (text, None),

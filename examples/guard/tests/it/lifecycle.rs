@@ -136,6 +136,32 @@ fn more_sessions_than_fit_are_read_back() {
 }
 
 #[test]
+fn sessions_that_cannot_be_written_stay() {
+    let rig = Rig::new();
+    fs::write(rig.home().join(".cache"), "").unwrap();
+    let guard = rig.resident(json!({}));
+    let sessions: Vec<String> = (0..Form::LIVE_SESSIONS * 2)
+        .map(|i| format!("s{i}"))
+        .collect();
+    for session in &sessions {
+        assert!(!repeat(&guard, session, 11)[10].refused);
+    }
+    for session in &sessions {
+        assert!(repeat(&guard, session, 1)[0].refused, "{session}");
+    }
+}
+
+#[test]
+fn a_refused_call_is_written_like_any_other() {
+    let rig = Rig::new();
+    let guard = rig.resident(json!({}));
+    let _ = repeat(&guard, "s", 11);
+    rig.pass(1000);
+    assert!(repeat(&guard, "s", 1)[0].refused);
+    assert_eq!(rig.state("s").unwrap().blocks_triggered, 1);
+}
+
+#[test]
 fn open_calls_are_aborted_when_the_session_goes_idle() {
     let rig = Rig::new();
     let guard = rig.resident(json!({}));

@@ -282,6 +282,25 @@ fn the_setup_of_a_user() {
     );
 }
 
+/// A clone must not switch the guard off.
+#[test]
+fn a_project_is_not_taken_for_a_home() {
+    let rig = Rig::new();
+    let project = rig.home().join(".config/bizarharness");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(
+        project.join("options.json"),
+        r#"{"loopThresholdBlock": 1000}"#,
+    )
+    .unwrap();
+    for home in ["", "."] {
+        let mut child = child(&[], "user", rig.home());
+        let child = child.current_dir(rig.home()).env("HOME", home);
+        let said = said(&child.env("USERPROFILE", home).output().unwrap().stdout);
+        assert_eq!(said[0], "2 3 12", "{said:?}");
+    }
+}
+
 #[test]
 fn no_other_place_reads_a_variable() {
     let readers: Vec<_> = crate::network::sources()
