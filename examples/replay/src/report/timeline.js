@@ -88,11 +88,12 @@ function drawTimeline() {
   const left = frame.scrollLeft;
   context.translate(-left, 0);
   const from = Math.max(0, at(left) - 1), to = Math.min(session.n - 1, at(left + width) + 1);
+  const calls = distinct(session, from, to);
   drawBands(context, left, left + width);
-  drawLadder(context, session, from, to, left, width);
+  drawLadder(context, session, calls, left, width);
   drawTurns(context, session, height, left, left + width);
   drawArcs(context, session, left, left + width);
-  drawMarks(context, session, from, to);
+  drawMarks(context, session, calls);
   const cursor = middle(shown.i);
   context.strokeStyle = colours.focus;
   context.lineWidth = 1.5;
@@ -103,6 +104,20 @@ function drawTimeline() {
   context.lineTo(cursor, markY(shown.i) - 3);
   context.stroke();
   context.globalAlpha = 1;
+}
+
+/** The calls to draw: all of them, or where several share a dot of the screen, the one that got furthest. */
+function distinct(session, from, to) {
+  const calls = [];
+  let dot = NaN;
+  for (let i = from; i <= to; i++) {
+    const here = Math.floor(x(i));
+    const last = calls[calls.length - 1];
+    if (here !== dot || x(i + 1) - x(i) > 1) calls.push(i);
+    else if (session.level[i] > session.level[last]) calls[calls.length - 1] = i;
+    dot = here;
+  }
+  return calls;
 }
 
 /** The call under a place of the picture. */
@@ -173,7 +188,7 @@ function drawBands(context, left, right) {
   }
 }
 
-function drawLadder(context, session, from, to, left, width) {
+function drawLadder(context, session, calls, left, width) {
   context.lineWidth = 1;
   if (climbs()) {
     for (const [count, level] of THRESHOLDS) {
@@ -187,17 +202,18 @@ function drawLadder(context, session, from, to, left, width) {
   }
   context.strokeStyle = colours.line;
   line(context, left, ladderY(0), left + width, ladderY(0));
-  for (let i = from; i <= to; i++) {
-    const y = ladderY(session.count[i]), w = x(i + 1) - x(i);
+  for (const i of calls) {
+    const y = ladderY(session.count[i]), w = Math.max(1, x(i + 1) - x(i));
     context.fillStyle = markColour(session, i);
     context.globalAlpha = session.level[i] ? 0.26 : 0.16;
     context.fillRect(x(i), y, w, ladderY(0) - y);
     context.globalAlpha = 1;
     context.fillRect(x(i), y - 1, w, 2);
-    if (i > from && session.count[i] !== session.count[i - 1]) {
+    if (i > 0 && session.count[i] !== session.count[i - 1]) {
       context.fillRect(x(i) - 0.75, Math.min(y, ladderY(session.count[i - 1])), 1.5, Math.abs(y - ladderY(session.count[i - 1])));
     }
-    if (session.count[i] > HIGHEST && (i === from || session.count[i - 1] <= HIGHEST)) label(context, `${session.count[i]}…`, x(i) + 2, TOP - 2, colours.soft);
+    if (w <= 2) continue;
+    if (session.count[i] > HIGHEST && (i === calls[0] || session.count[i - 1] <= HIGHEST)) label(context, `${session.count[i]}…`, x(i) + 2, TOP - 2, colours.soft);
     if (!session.back[i] && i > 0 && !session.turns.includes(i) && session.count[i - 1] >= 3 && session.count[i] < session.count[i - 1]) {
       label(context, "new", x(i), ladderY(1) - 6, colours.soft);
     }
@@ -235,11 +251,14 @@ function drawTurns(context, session, height, left, right) {
 
 function drawArcs(context, session, left, right) {
   const top = arcsTop();
-  context.lineWidth = 1.25;
+  let dot = NaN;
   for (let i = 0; i < session.n; i++) {
     if (!session.back[i]) continue;
+    const here = Math.floor(x(i));
+    if (here === dot && i !== shown.i) continue;
+    dot = here;
     const b = middle(i), a = middle(i - session.back[i]);
-    if (b < left || a > right) continue;
+    if (b < left || a > right || b - a < 2) continue;
     const mine = i === shown.i || i - session.back[i] === shown.i;
     context.strokeStyle = mine ? colours.focus : markColour(session, i);
     context.globalAlpha = mine ? 1 : session.level[i] ? 0.75 : 0.9;
@@ -251,8 +270,8 @@ function drawArcs(context, session, left, right) {
   context.globalAlpha = 1;
 }
 
-function drawMarks(context, session, from, to) {
-  for (let i = from; i <= to; i++) {
+function drawMarks(context, session, calls) {
+  for (const i of calls) {
     const level = session.level[i], tall = 9 + level * 1.5, w = Math.max(1, x(i + 1) - x(i) - (shown.zoom > 0.5 ? 3 : 0.5));
     const y = markY(i) + 8 - tall / 2;
     context.fillStyle = markColour(session, i);

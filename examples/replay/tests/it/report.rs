@@ -216,16 +216,21 @@ fn thousands_of_sessions_are_painted_within_two_seconds() {
             < 2_000,
         "only rows in sight are in the page"
     );
-    let frame = page.eval(
-        "(() => { const body = document.getElementById('grid-body'); let best = Infinity;
-           for (let n = 1; n < 60; n++) { const begin = performance.now(); body.scrollTop = (n * 7919) % 80000; drawRows();
+    page.eval(
+        "window.scrolled = (range) => { const body = document.getElementById('grid-body'); let best = Infinity;
+           for (let n = 1; n < 60; n++) { const begin = performance.now(); body.scrollTop = (n * 7919) % range; drawRows();
                best = Math.min(best, performance.now() - begin); }
-           return best; })()",
+           return best; }",
     );
+    let frame = page.eval("scrolled(80000)").as_f64().unwrap();
+    page.eval("table.find = 'session-25'; sortAndFilter()");
+    assert_eq!(page.eval("table.rows.length"), 87);
+    let few = page.eval("scrolled(2500)").as_f64().unwrap();
     assert!(
-        frame.as_f64().unwrap() < 16.0,
-        "a scrolled frame takes {frame} ms"
+        frame < 4.0 * few.max(1.0),
+        "a scrolled frame takes {frame} ms, with few sessions {few} ms"
     );
+    page.eval("table.find = ''; sortAndFilter()");
     let sort = page.eval(
         "(() => { let best = Infinity; for (let n = 0; n < 10; n++) { const begin = performance.now();
            table.sorted = n % 2 ? 0 : 3; sortAndFilter(); best = Math.min(best, performance.now() - begin); } return best; })()",
