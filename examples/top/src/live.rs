@@ -80,7 +80,7 @@ pub(crate) fn run(
         app.watching = if data.watcher.is_hearing() {
             "inotify"
         } else {
-            "every second"
+            "polling"
         };
         if !app.is_paused {
             data.refresh(app);

@@ -146,9 +146,13 @@ struct Open {
 #[derive(Deserialize)]
 struct Snapshot {
     rules: Rules,
+    #[serde(default)]
     refused: u32,
+    #[serde(default)]
     level: Option<Pending>,
+    #[serde(default)]
     round_level: Option<Pending>,
+    #[serde(default)]
     round_news: bool,
     memory: Memory,
 }
@@ -175,17 +179,18 @@ enum Memory {
 }
 
 /// What is usual is left out.
+/// One call, in the short names of the snapshot; what is usual is left out there.
 #[derive(Deserialize)]
 struct Entry {
-    #[serde(rename = "c", default = "once")]
+    #[serde(rename = "c", default = "one")]
     count: u32,
     #[serde(rename = "v", default)]
     verdict: Verdict,
-    #[serde(rename = "r")]
+    #[serde(rename = "r", default)]
     rule: Option<Rule>,
 }
 
-fn once() -> u32 {
+const fn one() -> u32 {
     1
 }
 

@@ -69,39 +69,32 @@ fn title(app: &App, theme: Theme, width: usize) -> Line<'static> {
     if app.model.instances().next().is_some() {
         parts.push(format!("{} background", live.count()));
     }
+    if app.is_paused {
+        parts.insert(0, "PAUSED".to_owned());
+    }
     let order = if app.is_reversed { ", reversed" } else { "" };
-    let right = match (app.is_paused, app.watching) {
-        (true, _) => "PAUSED".to_owned(),
-        (false, watching) => format!("by {}{order}  {watching}", app.sort.as_str()),
-    };
     let name = "bizar-top  ";
     let room = width.saturating_sub(name.len());
     let left = text::cut(&parts.join(", "), room);
     let room = room.saturating_sub(text::columns(&left));
-    let right = if text::columns(&right) + 2 <= room {
-        text::pad(&right, room, text::Side::Right)
-    } else if app.is_paused && room >= 7 {
-        text::pad("PAUSED", room, text::Side::Right)
-    } else {
-        " ".repeat(room)
-    };
-    let looks = if looping > 0 {
+    // As much of it as there is room for.
+    let order = format!("by {}{order}", app.sort.as_str());
+    let rights = [format!("{order}  {}", app.watching), order];
+    let right = rights
+        .into_iter()
+        .find(|right| text::columns(right) + 2 <= room)
+        .unwrap_or_default();
+    let looks = if app.is_paused {
+        Style::new().add_modifier(Modifier::REVERSED)
+    } else if looping > 0 {
         theme.of(Verdict::Warn)
     } else {
         Style::new()
     };
-    let paused = if app.is_paused {
-        Style::new().add_modifier(Modifier::REVERSED)
-    } else {
-        theme.dim()
-    };
-    let blanks = right.len() - right.trim_start().len();
-    let (gap, right) = right.split_at(blanks);
     Line::from(vec![
         Span::styled(name, Style::new().add_modifier(Modifier::BOLD)),
         Span::styled(left, looks),
-        Span::raw(gap.to_owned()),
-        Span::styled(right.to_owned(), paused),
+        Span::styled(text::pad(&right, room, text::Side::Right), theme.dim()),
     ])
 }
 

@@ -36,7 +36,7 @@ fn new_lines_and_new_sessions_appear_at_once() {
 
 #[test]
 fn without_inotify_the_directories_are_listed_every_second() {
-    follow(&["--poll"], "every second");
+    follow(&["--poll"], "polling");
 }
 
 fn follow(flags: &[&str], heard_by: &str) {
@@ -44,6 +44,7 @@ fn follow(flags: &[&str], heard_by: &str) {
     let path = directory(home.path()).join("logs/ses_live.log");
     let steps = json!([
         ["wait", "8 sessions"],
+        ["screen"],
         append(&path, "firsttool"),
         ["wait", "9 sessions"],
         ["wait", "firsttool"],
@@ -56,7 +57,7 @@ fn follow(flags: &[&str], heard_by: &str) {
     };
     assert_eq!((seen.code, seen.is_restored), (0, true));
     if cfg!(target_os = "linux") {
-        assert!(seen.screens[0].contains(heard_by));
+        assert!(seen.screens[0].contains(heard_by), "{}", seen.screens[0]);
     }
 }
 
