@@ -104,7 +104,8 @@ fn escaped(name: &str) -> Vec<u8> {
         .to_vec()
 }
 
-const SHELL_TOOLS: [&str; 10] = [
+/// Tools that run a shell command, under the names that harnesses give them.
+pub const SHELL_TOOLS: [&str; 10] = [
     "bash",
     "Bash",
     "shell",

@@ -24,7 +24,7 @@ pub use digest::Digester;
 pub use error::{Error, ErrorKind, Place};
 pub use fingerprint::{Digest, Fingerprint, Short};
 pub use fingerprinter::Fingerprinter;
-pub use ignored::{IgnoredArgs, glob_matches};
+pub use ignored::{IgnoredArgs, SHELL_TOOLS, glob_matches};
 
 /// How many arrays and objects may lie inside one another; serde_json reads one less.
 pub const MAX_DEPTH: usize = 128;

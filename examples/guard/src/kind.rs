@@ -1,6 +1,6 @@
 //! Names of tools: which calls wait for something, and which run a shell.
 
-use bizar_fingerprint::glob_matches;
+use bizar_fingerprint::{SHELL_TOOLS, glob_matches};
 use bizar_window::Kind;
 use serde::Deserialize;
 
@@ -25,23 +25,10 @@ pub const POLL_TOOLS: [&str; 15] = [
     "bizar_collect",
 ];
 
-/// Tools that run a shell command, found in `command` or `cmd`.
-pub const SHELL_TOOLS: [&str; 10] = [
-    "bash",
-    "Bash",
-    "shell",
-    "exec",
-    "exec_command",
-    "execute_bash",
-    "shell_exec",
-    "terminal",
-    "run_shell_command",
-    "Execute",
-];
-
 /// What sort of call it is. `args` is JSON text; `None` = the host did not tell the arguments.
 ///
-/// A poll is a call of a poll tool, an empty shell command, or one with a literal sleep of 5 s or more.
+/// A poll is a call of a poll tool, an empty shell command (`command` or `cmd` of one of [`SHELL_TOOLS`]), or one with a
+/// literal sleep of 5 s or more.
 #[must_use]
 pub fn kind(tool: &str, args: Option<&str>) -> Kind {
     kind_with(&POLL_TOOLS, tool, args.map_or(Args::Missing, Args::Text))

@@ -15,12 +15,12 @@ mod setup;
 pub use crate::{
     call::{Args, Call, Decision, Delivery, End, Ended, Output, Round, Status},
     guard::Guard,
-    kind::{POLL_TOOLS, SHELL_TOOLS, kind, kind_with},
+    kind::{POLL_TOOLS, kind, kind_with},
     memory::{Key, Memory, State},
     setup::{Form, Setup},
 };
 // What the types above are made of, so that a harness needs no other crate of ours.
 pub use bizar_config::{Environment, Json, Note, Options, Resolved, Sources, resolve};
-pub use bizar_fingerprint::{Digest, Digester, Fingerprint};
+pub use bizar_fingerprint::{Digest, Digester, Fingerprint, SHELL_TOOLS};
 pub use bizar_state::{FileStore, Store};
 pub use bizar_window::{Rule, Verdict};

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use bizar_fingerprint::{Digest, Fingerprint};
 use bizar_state::{SessionState, ToolCall};
 use bizar_window::{
-    Handle, Judgement, Kind, Ladder, Outcome, Pending, Rule, Rules, Session, Verdict, handoff,
+    Handle, Judgement, Kind, Ladder, Outcome, Rule, Rules, Session, Verdict, handoff,
 };
 use serde::{Deserialize, Serialize};
 
@@ -211,25 +211,14 @@ pub(crate) fn before(
             memory.due = true;
         }
         if is_refused || judgement.rose {
-            let Judgement {
-                verdict,
-                count,
-                period,
-                handle,
-                ..
-            } = judgement;
-            text = Some(written(
-                state,
-                &memory,
-                begun.tool,
-                &Cause {
-                    rule,
-                    verdict,
-                    count,
-                    period,
-                    handle,
-                },
-            ));
+            let cause = Cause {
+                rule,
+                verdict: judgement.verdict,
+                count: judgement.count,
+                period: judgement.period,
+                handle: judgement.handle,
+            };
+            text = Some(written(state, &memory, begun.tool, &cause));
         }
     }
     state.detector = Some(memory);
@@ -315,28 +304,16 @@ pub(crate) fn request(state: &mut State, delivery: Delivery) -> Option<String> {
 }
 
 fn pending_text(state: &State, memory: &Memory) -> Option<String> {
-    let Pending {
-        verdict,
-        rule,
-        tool,
-        count,
-        period,
-        handle,
-        ..
-    } = memory.session.pending()?;
-    let tool = name_of(state, memory, tool, "");
-    Some(written(
-        state,
-        memory,
-        &tool,
-        &Cause {
-            rule,
-            verdict,
-            count,
-            period,
-            handle,
-        },
-    ))
+    let pending = memory.session.pending()?;
+    let tool = name_of(state, memory, pending.tool, "");
+    let cause = Cause {
+        rule: pending.rule,
+        verdict: pending.verdict,
+        count: pending.count,
+        period: pending.period,
+        handle: pending.handle,
+    };
+    Some(written(state, memory, &tool, &cause))
 }
 
 fn end(
