@@ -51,6 +51,10 @@ impl Page {
                 "--headless",
                 "--no-sandbox",
                 "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
                 "--remote-debugging-pipe",
                 "--window-size=1240,1600",
             ])
