@@ -38,11 +38,15 @@ fn main() {
             all / floor
         );
     }
-    let many = instances(1_000);
+    let times: Vec<_> = (0..9).map(|_| instances(1_000)).collect();
+    let best = times
+        .iter()
+        .map(|time| time.0)
+        .fold(f64::INFINITY, f64::min);
+    let most = times.iter().map(|time| time.1).fold(0.0, f64::max);
     println!(
-        "1000 instances, a whole run each, events in turn: {:.1} ms, {:.0} events/s",
-        many.0 * 1e3,
-        many.1
+        "1000 instances, a whole run each, events in turn: {:.1} ms, {most:.0} events/s",
+        best * 1e3
     );
 }
 

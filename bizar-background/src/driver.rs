@@ -29,7 +29,6 @@ pub use server::{Events, Server, StartError};
 /// runtime lives; a program that ends at once leaves that to the watchdog.
 ///
 /// All methods are cancel-safe: a future that is dropped ends the waiting, not the run.
-#[derive(Clone)]
 pub struct Agents<S: Server> {
     shared: Arc<Shared<S>>,
 }
@@ -117,6 +116,14 @@ impl<S: Server> Agents<S> {
                 records,
             }),
         }
+    }
+
+    /// Starts the server now, instead of at the first spawn.
+    ///
+    /// # Errors
+    /// It could not be started, or failed too often lately.
+    pub async fn start(&self) -> Result<(), StartError> {
+        self.shared.starter.ensure().await
     }
 
     /// Starts a run, and comes back as soon as the server has taken the prompt.
@@ -337,6 +344,14 @@ impl<S: Server> Agents<S> {
             }
         }
         None
+    }
+}
+
+impl<S: Server> Clone for Agents<S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 

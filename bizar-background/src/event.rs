@@ -5,8 +5,9 @@
 //! twins are dropped. Members that this crate has no use for are skipped, a missing
 //! one has its zero value, and an event of an unknown type is [`Event::Unknown`].
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -424,7 +425,8 @@ impl<'a> Delta<'a> {
             #[serde(borrow)]
             properties: Delta<'a>,
         }
-        memchr::memmem::find(data.as_bytes(), DELTA.as_bytes())?;
+        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(DELTA));
+        FINDER.find(data.as_bytes())?;
         let outer: Outer<'a> = serde_json::from_str(data).ok()?;
         (outer.payload.kind == DELTA).then_some(outer.payload.properties)
     }

@@ -253,7 +253,8 @@ fn lossy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
         }
 
         fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<String, E> {
-            Ok(String::from_utf8_lossy(bytes).into_owned())
+            let text = str::from_utf8(bytes).map(str::to_owned);
+            Ok(text.unwrap_or_else(|_| String::from_utf8_lossy(bytes).into_owned()))
         }
 
         fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
