@@ -1,4 +1,5 @@
 const stamp = { program: "", version: "", options: {} }
+const tools: Record<string, any> = {}
 // Tells the program `bizar-opencode` what opencode's tools do, and acts on its verdicts. Whatever goes
 // wrong with the program, a tool call goes on. Nothing here opens a connection.
 import type { Plugin } from "@opencode-ai/plugin"
@@ -13,6 +14,7 @@ const MOST = 150_000 // characters of a text that travel whole: escaped, a line 
 const LEVELS = ["debug", "info", "warn", "error"]
 // How the system text of requests begins that are no step of an agent.
 const TITLE = ["You are a title generator", "Summarize what was done in this conversation"]
+const BUILT_IN = ["build", "plan", "general", "explore"] // agents that are there without being configured
 const COMPACTION = "You are a context summarization agent"
 
 /** The program: one process for all directories. It may be missing, slow, dead or mad; nobody waits longer than told. */
@@ -41,7 +43,9 @@ class Sidecar {
   close(directory: string) {
     this.tell("close", { directory })
     this.directories.delete(directory)
-    if (!this.directories.size) this.child?.stdin?.end()
+    if (this.directories.size) return
+    this.child?.stdin?.end()
+    this.child = undefined
   }
 
   tell(method: string, params: Json) {
@@ -61,6 +65,15 @@ class Sidecar {
     })
   }
 
+  /** Asks without a time limit, until the host gives up. */
+  wait(method: string, params: Json, abort: AbortSignal) {
+    return new Promise<Json | undefined>((done) => {
+      const id = this.request(method, params, done)
+      if (!id) done(undefined)
+      abort.addEventListener("abort", () => (this.waiting.delete(id) && this.tell("cancel", { id }), done(undefined)))
+    })
+  }
+
   private request(method: string, params: Json, done: (answer?: Json) => void) {
     const id = ++this.id
     if (!this.send({ jsonrpc: "2.0", id, method, params })) return 0
@@ -73,14 +86,17 @@ class Sidecar {
     const pipe = this.child?.stdin
     if (!pipe?.writable) return false
     let line = JSON.stringify(message)
-    if (line.length > 2 * MOST) line = JSON.stringify({ ...message, params: { ...message.params, args: undefined, cut: true } })
+    if (line.length > 2 * MOST && this.mode === "guard")
+      line = JSON.stringify({ ...message, params: { ...message.params, args: undefined, cut: true } })
     pipe.write(line + "\n")
     if (pipe.writableLength > 64 * MOST) this.child!.kill("SIGKILL") // it has not read for long
     return true
   }
 
   private start() {
-    const child = spawn(this.program, [this.mode], { stdio: ["pipe", "pipe", "ignore"], windowsHide: true })
+    // Detached: what a terminal sends to all must not keep background agents from being ended in order.
+    const detached = this.mode === "background"
+    const child = spawn(this.program, [this.mode], { stdio: ["pipe", "pipe", "ignore"], windowsHide: true, detached })
     this.child = child
     let text = ""
     const gone = (why: string) => {
@@ -95,7 +111,7 @@ class Sidecar {
     child.stdout!.setEncoding("utf8").on("data", (chunk: string) => {
       const lines = (text + chunk).split("\n")
       text = lines.pop()!
-      if (text.length > 8 * MOST || !lines.every((line) => this.receive(line))) child.kill("SIGKILL")
+      if (text.length > (detached ? 100 : 8) * MOST || !lines.every((line) => this.receive(line))) child.kill("SIGKILL")
     })
     this.request("hello", { protocol: PROTOCOL, version: stamp.version }, (answer) => {
       if (!answer || answer.protocol === PROTOCOL) return
@@ -122,7 +138,8 @@ class Sidecar {
   private fail(why: string) {
     this.resume = Math.max(this.resume, Date.now() + this.pause)
     this.pause = Math.min(this.pause * 2, 60_000)
-    if (!this.told) for (const { log } of this.directories.values()) log("error", `tool calls go on unguarded: ${this.program}: ${why}`)
+    const lack = this.mode === "guard" ? "tool calls go on unguarded" : "background agents have ended"
+    if (!this.told) for (const { log } of this.directories.values()) log("error", `${lack}: ${this.program}: ${why}`)
     this.told = true
   }
 }
@@ -160,18 +177,20 @@ function allowDoomLoop(owner: Json) {
   if ((doom_loop ?? rules["*"]) !== "deny") owner.permission = { ...rules, doom_loop: "allow" } // the last match wins
 }
 
-function wantsDoomLoop(options: Json) {
+/** The options that decide what is registered. The program reads all of them, and more carefully. */
+function settings(options: Json): Json {
   let file: Json = {}
   try {
     const home = process.env.HOME ?? process.env.USERPROFILE ?? ""
     file = JSON.parse(readFileSync(join(home, ".config/bizarharness/options.json"), "utf8"))
   } catch {}
-  const all: Json = { ...stamp.options, ...file, ...file?.hosts?.opencode, ...options }
-  return process.env.BIZAR_DISABLE_LOOP !== "1" && all.loopObserveOnly !== true && all.opencodeDoomLoop !== "leave"
+  return { ...stamp.options, ...file, ...file?.hosts?.opencode, ...options }
 }
 
 export const Bizar: Plugin = async ({ client, directory, worktree }, options = {}) => {
-  const { BIZAR_LOG_LEVEL, BIZAR_DISABLE } = process.env
+  const { BIZAR_LOG_LEVEL, BIZAR_DISABLE, BIZAR_DISABLE_LOOP, BIZAR_BACKGROUND_CHILD } = process.env
+  const isChild = BIZAR_BACKGROUND_CHILD === "1" // a server that runs background agents
+  if (isChild) delete process.env.OPENCODE_SERVER_PASSWORD // shells must not inherit it
   const least = LEVELS.indexOf(LEVELS.includes(BIZAR_LOG_LEVEL!) ? BIZAR_LOG_LEVEL! : "info")
   const later = (work: () => unknown) => void Promise.resolve().then(work).catch(() => {})
   const log = (level: any, message: string) => {
@@ -212,9 +231,37 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
     tell("sweep", { ids: list?.data?.map(({ id }) => id) ?? null })
   }
 
+  const background = async () => {
+    const version = (await (client as any)._client.get({ url: "/global/health" }).catch(() => undefined))?.data?.version
+    const sidecar: Sidecar = (shared.background ??= new Sidecar(program, "background"))
+    const params = { directory, defaults: stamp.options, options, program: process.execPath, version }
+    if (!sidecar.directories.has(directory)) sidecar.open(directory, { params, opened: () => {}, log })
+    return sidecar
+  }
+  const use = (name: string) => async (args: Json, { agent, sessionID, abort }: Json) => {
+    const params = { directory, agent, session: sessionID, args }
+    const answer = await (await background()).wait(name.split("_")[1], params, abort)
+    if (!answer?.text) throw new Error(answer?.refused ?? "background agents are not available now: call again in some seconds")
+    return answer.text
+  }
+  const tool: Json = {}
+
   return {
+    tool,
+    "tool.definition": async ({ toolID }: Json, output: Json) => {
+      if (tool[toolID] && output.jsonSchema) output.jsonSchema.required = tools[toolID].required
+    },
+    "shell.env": async (_: Json, { env }: Json) => {
+      if (isChild) env.OPENCODE_SERVER_PASSWORD = ""
+    },
     config: async (config: Json) => {
-      if (!wantsDoomLoop(options)) return
+      const set = settings(options)
+      const exists = (name: string) => (config.agent?.[name] ? !config.agent[name].disable : BUILT_IN.includes(name))
+      if (!isChild && [set.backgroundAgents ?? "odin"].flat().some(exists)) {
+        for (const [name, { description, args }] of Object.entries(tools)) tool[name] = { description, args, execute: use(name) }
+        if (set.backgroundEager === true) later(background)
+      }
+      if (BIZAR_DISABLE_LOOP === "1" || set.loopObserveOnly === true || set.opencodeDoomLoop === "leave") return
       for (const owner of [config, ...Object.values<Json>(config.agent ?? {}).filter((agent) => agent?.permission)]) allowDoomLoop(owner)
     },
     "chat.message": async ({ sessionID }, { message, parts }) => {
@@ -260,6 +307,7 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
     dispose: async () => {
       shared.directories.delete(directory)
       guard.close(directory)
+      shared.background?.close(directory)
     },
   }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod background;
 mod doctor;
 mod install;
 mod jsonc;
@@ -7,11 +8,13 @@ mod places;
 mod plugin;
 mod sidecar;
 mod status;
+mod tools;
 
 use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use bizar_background::opencode::watchdog;
 use bizar_guard::Environment;
 use clap::{Parser, Subcommand};
 
@@ -42,9 +45,17 @@ enum Command {
     /// Judges tool calls; started by the plugin, speaks on standard input and output
     #[command(hide = true)]
     Guard,
+    /// Runs background agents; started by the plugin at their first use, speaks on standard input and output
+    #[command(hide = true)]
+    Background,
 }
 
 fn main() -> ExitCode {
+    let mut args = env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == background::WATCH) {
+        // Everything that follows is the command to watch, whatever it looks like.
+        return ExitCode::from(watchdog::run(args));
+    }
     let places = Places::from_env();
     let mut out = io::stdout().lock();
     let done = match Cli::parse().command {
@@ -63,6 +74,12 @@ fn main() -> ExitCode {
             // An error is the end of the pipe: opencode is gone.
             sidecar.serve(io::stdin().lock(), out).ok();
             return ExitCode::SUCCESS;
+        }
+        Command::Background => {
+            let environment = Environment::from_pairs(env::vars_os());
+            drop(out);
+            let input = io::BufReader::new(io::stdin());
+            background::serve(places.home, environment, input, io::stdout())
         }
     };
     match done {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::tools;
+
 /// The file that opencode loads, without its first line.
 const BODY: &str = include_str!("../plugin/bizar.ts");
 
@@ -20,6 +22,7 @@ pub(crate) const ENTRY: &str = "plugins/bizar/index.ts";
 
 const MARK: &str = "// bizar-opencode plugin ";
 const STAMP: &str = "const stamp = ";
+const TOOLS: &str = "const tools: Record<string, any> = ";
 
 /// What an installation writes into the file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -48,9 +51,11 @@ pub(crate) enum Found {
 
 /// The whole file. Its first line holds the hash of all others, and so shows edits.
 pub(crate) fn render(stamp: &Stamp) -> String {
-    let rest = BODY.split_once('\n').map_or("", |(_, rest)| rest);
+    // Two lines stand for what is written here.
+    let rest = BODY.splitn(3, '\n').nth(2).unwrap_or_default();
     let stamp = serde_json::to_string(stamp).unwrap_or_default();
-    sealed(&format!("{STAMP}{stamp}\n{rest}"))
+    let tools = tools::definitions();
+    sealed(&format!("{STAMP}{stamp}\n{TOOLS}{tools}\n{rest}"))
 }
 
 /// The whole file behind [`ENTRY`].

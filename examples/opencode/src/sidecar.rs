@@ -5,8 +5,8 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use bizar_guard::{
-    Args, Call, Decision, Delivery, End, Ended, Environment, Guard, Json, Round, Setup, Sources,
-    Status, Verdict, resolve,
+    Args, Call, Decision, Delivery, End, Ended, Environment, Guard, Json, Resolved, Round, Setup,
+    Sources, Status, Verdict, resolve,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -100,7 +100,7 @@ impl Sidecar {
         mut output: impl Write,
     ) -> io::Result<()> {
         let mut line = Vec::new();
-        while read_line(&mut input, &mut line)? {
+        while read_line(&mut input, &mut line, MOST)? {
             if let Some(answer) = self.answer(&line) {
                 output.write_all(format!("{answer}\n").as_bytes())?;
                 output.flush()?;
@@ -169,19 +169,8 @@ impl Sidecar {
     }
 
     fn open(&mut self, params: &Params<'_>) -> Value {
-        let file = self
-            .home
-            .as_deref()
-            .map(options_file)
-            .and_then(|path| std::fs::read_to_string(path).ok());
-        let resolved = resolve(Sources {
-            home: self.home.as_deref(),
-            host_defaults: params.defaults.map(|json| Json::Text(json.get())),
-            file: file.as_deref(),
-            host: Some(HOST),
-            host_options: params.options.map(|json| Json::Text(json.get())),
-            env: self.env.clone(),
-        });
+        let home = self.home.as_deref();
+        let resolved = options_of(home, &self.env, params.defaults, params.options);
         let patience = resolved.options.verdict_timeout_ms;
         let setup = Setup::new(HOST, resolved)
             .directory(&params.directory)
@@ -299,9 +288,13 @@ fn contains(json: Option<&RawValue>, words: &str) -> bool {
 }
 
 /// Reads a line without its end. One that is too long is read to its end and left empty.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+pub(crate) fn read_line(
+    input: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    most: u64,
+) -> io::Result<bool> {
     line.clear();
-    if io::Read::take(&mut *input, MOST).read_until(b'\n', line)? == 0 {
+    if io::Read::take(&mut *input, most).read_until(b'\n', line)? == 0 {
         return Ok(false);
     }
     if line.last() != Some(&b'\n') {
@@ -311,8 +304,27 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(true)
 }
 
-fn error(id: Value, code: i32, message: &str) -> Value {
+pub(crate) fn error(id: Value, code: i32, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
+/// The options of a directory: of the installation, of the user, and of the host.
+pub(crate) fn options_of(
+    home: Option<&Path>,
+    env: &Environment,
+    defaults: Option<&RawValue>,
+    options: Option<&RawValue>,
+) -> Resolved {
+    let file = home.map(options_file);
+    let file = file.and_then(|path| std::fs::read_to_string(path).ok());
+    resolve(Sources {
+        home,
+        host_defaults: defaults.map(|json| Json::Text(json.get())),
+        file: file.as_deref(),
+        host: Some(HOST),
+        host_options: options.map(|json| Json::Text(json.get())),
+        env: env.clone(),
+    })
 }
 
 /// The user's own options.

@@ -49,14 +49,14 @@ fn the_plugin_reads_only_the_variables_that_its_readme_names() {
                 .unwrap(),
         );
     }
-    let destructured = "const { BIZAR_LOG_LEVEL, BIZAR_DISABLE } = process.env\n";
+    let destructured = "const { BIZAR_LOG_LEVEL, BIZAR_DISABLE, BIZAR_DISABLE_LOOP, BIZAR_BACKGROUND_CHILD } = process.env\n";
     assert_eq!(
         PLUGIN.matches("process.env").count(),
         PLUGIN.matches("process.env.").count() + PLUGIN.matches(destructured).count()
     );
     assert_eq!(
         names.into_iter().collect::<Vec<_>>(),
-        ["BIZAR_DISABLE_LOOP", "HOME", "PATH", "USERPROFILE"]
+        ["HOME", "OPENCODE_SERVER_PASSWORD", "PATH", "USERPROFILE"]
     );
 }
 
@@ -68,7 +68,7 @@ fn the_plugin_stays_a_short_file() {
             && !line.trim_start().starts_with("/**")
     };
     let lines = PLUGIN.lines().filter(code).count();
-    assert!(lines <= 230, "{lines} lines of code");
+    assert!(lines <= 265, "{lines} lines of code");
     assert!(PLUGIN.lines().all(|line| line.len() <= 140), "long lines");
 }
 

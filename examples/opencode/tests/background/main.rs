@@ -1,0 +1,19 @@
+//! Background agents on the real opencode.
+//!
+//! `runs` and `soak` drive one warm `bizar-opencode background`, as the plugin would; `failures` kill what they have
+//! started themselves; `plugin` is the tools inside a running opencode; `stream` is the driver behind a relay that cuts.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests"
+)]
+
+mod failures;
+mod manager;
+mod plugin;
+#[expect(dead_code, reason = "the other tests of this package use the rest")]
+#[path = "../it/rig.rs"]
+mod rig;
+mod runs;
+mod soak;
+mod stream;
