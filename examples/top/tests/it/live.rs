@@ -172,3 +172,26 @@ fn resizes_keys_and_pages_on_a_real_terminal() {
         "the second row: {details}"
     );
 }
+
+#[test]
+fn the_mouse_of_a_real_terminal() {
+    let home = current();
+    // Pressed and released twice in the third row of the table.
+    let click = "\u{1b}[<0;5;5M\u{1b}[<0;5;5m".repeat(2);
+    let steps = json!([
+        ["wait", "8 sessions"],
+        ["send", click],
+        ["wait", "Last calls"],
+        ["screen"],
+        ["send", "q"],
+    ]);
+    let Some(seen) = in_terminal(program(home.path()).arg("--mouse"), &steps) else {
+        return;
+    };
+    assert!(
+        seen.screens[0].contains("ses_0OpLiKuJyH"),
+        "{}",
+        seen.screens[0]
+    );
+    assert!(seen.is_restored);
+}
