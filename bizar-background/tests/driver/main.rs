@@ -13,6 +13,7 @@ mod agents;
 mod fake;
 mod puppet;
 mod records;
+mod requests;
 mod secrecy;
 mod serve;
 mod stream;

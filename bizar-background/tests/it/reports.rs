@@ -1,14 +1,14 @@
 //! What went wrong elsewhere, and must not here.
 
-use bizar_background::{
-    Answer, Effect, Event, InstanceId, Limits, Permissions, Refusal, Spawn, Status, Waiting,
-    event::ToolState,
-};
+use bizar_background::{Answer, Event, InstanceId, Status, Waiting, event::ToolState};
 
 use crate::rig::{
-    Rig, aborted, assistant, busy, child, completed, delta, error, failed, idle, permission, plain,
-    retry, server_error, text, tool, user,
+    Rig, assistant, busy, child, completed, error, failed, idle, permission, plain, server_error,
+    text, tool, user,
 };
+
+mod kills;
+mod limits;
 
 fn done() -> (Status, String) {
     (Status::Done, String::new())
@@ -219,129 +219,6 @@ fn bg_030_a_failed_start_is_tracked_and_poisons_nothing() {
 }
 
 #[test]
-fn bg_031_the_deadline_does_not_overwrite_a_kill() {
-    let mut rig = Rig::new();
-    rig.holds.abort = true;
-    let id = rig.spawn();
-    rig.event(busy("ses_1"));
-    rig.pass(299_999);
-    rig.kill(id);
-    rig.pass(1);
-    rig.events([aborted("ses_1"), idle("ses_1")]);
-    rig.pass(5_000);
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-}
-
-#[test]
-fn bg_032_the_error_comes_before_the_answer_of_the_abort() {
-    let (mut rig, id) = running();
-    rig.holds.abort = true;
-    rig.kill(id);
-    rig.events([aborted("ses_1"), idle("ses_1")]);
-    rig.answer(Answer::Aborted { id });
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-}
-
-#[test]
-fn bg_033_two_enders_and_one_end() {
-    let (mut rig, id) = running();
-    rig.kill(id);
-    rig.event(idle("ses_1"));
-    let changes = rig.changes.len();
-    rig.kill(id);
-    rig.machine.shutdown(rig.now);
-    rig.machine.server_lost(rig.now, "gone");
-    rig.events([
-        error("ses_1", "APIError", "late"),
-        completed("ses_1", "m2", "stop"),
-        idle("ses_1"),
-    ]);
-    rig.pass(600_000);
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-    assert_eq!(rig.changes.len(), changes);
-}
-
-#[test]
-fn bg_035_a_kill_reaches_subagents_in_the_background() {
-    let (mut rig, id) = running();
-    rig.events([
-        child("ses_2", "ses_1"),
-        busy("ses_2"),
-        completed("ses_1", "m2", "stop"),
-        idle("ses_1"),
-    ]);
-    rig.kill(id);
-    assert_eq!(rig.aborts(), ["ses_1", "ses_2"]);
-    rig.events([aborted("ses_2"), idle("ses_2")]);
-    rig.pass(500);
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-}
-
-#[test]
-fn bg_036_a_session_that_stays_busy_after_its_abort() {
-    let (mut rig, id) = running();
-    rig.kill(id);
-    rig.pass(5_000);
-    let view = rig.view(id);
-    assert_eq!((view.status, view.draining), (Status::Killed, true));
-    assert_eq!(view.warnings, ["abort not confirmed"]);
-    assert_eq!(rig.aborts(), ["ses_1"; 3], "aborted, and twice again");
-    assert_eq!(rig.machine.slots_taken(), 1);
-    rig.pass(10_000);
-    assert_eq!(rig.machine.slots_taken(), 0);
-    assert_eq!(
-        rig.view(id).warnings,
-        [
-            "abort not confirmed",
-            "still busy after the abort: the slot was given back"
-        ]
-    );
-}
-
-#[test]
-fn bg_039_a_request_that_outlives_its_run_is_refused() {
-    let mut rig = Rig::with(Limits {
-        permissions: Permissions::Wait,
-        ..Limits::default()
-    });
-    let id = rig.spawn();
-    rig.events([
-        busy("ses_1"),
-        child("ses_2", "ses_1"),
-        child("ses_3", "ses_2"),
-        busy("ses_3"),
-    ]);
-    rig.event(permission("ses_3", "per_1"));
-    rig.kill(id);
-    rig.events([idle("ses_3"), idle("ses_1")]);
-    rig.pass(500);
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-    assert_eq!(rig.responses(), [("per_1", false)]);
-    // One that comes later too.
-    rig.event(permission("ses_3", "per_2"));
-    assert_eq!(rig.responses(), [("per_1", false), ("per_2", false)]);
-}
-
-#[test]
-fn bg_040_text_after_the_abort_is_reported() {
-    let (mut rig, id) = running();
-    rig.kill(id);
-    rig.event(idle("ses_1"));
-    rig.pass(500);
-    assert_eq!(rig.status(id), Status::Killed);
-    rig.event(delta("ses_1", "m2", "a remainder"));
-    assert_eq!(rig.aborts(), ["ses_1"]);
-    rig.pass(3_000);
-    rig.events([delta("ses_1", "m2", "w7"), delta("ses_1", "m2", "w8")]);
-    assert_eq!(rig.aborts(), ["ses_1", "ses_1"], "aborted once more");
-    assert_eq!(
-        rig.view(id).warnings,
-        ["abort not confirmed: text still arrives"]
-    );
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-}
-
-#[test]
 fn bg_041_the_request_of_a_subagent_is_answered_and_listed() {
     let (mut rig, id) = running();
     rig.events([child("ses_2", "ses_1"), permission("ses_2", "per_1")]);
@@ -369,163 +246,6 @@ fn bg_043_a_default_configuration_that_asks_never_hangs() {
 }
 
 #[test]
-fn bg_046_ended_instances_have_no_slot() {
-    let mut rig = Rig::new();
-    for n in 1..=8 {
-        rig.spawn();
-        rig.events(plain(&format!("ses_{n}")));
-    }
-    assert_eq!(rig.machine.slots_taken(), 0);
-    rig.spawn();
-}
-
-#[test]
-fn bg_047_late_events_take_no_slot() {
-    let mut rig = Rig::new();
-    let id = rig.spawn();
-    rig.events(plain("ses_1"));
-    rig.events([
-        completed("ses_1", "ses_1_a", "stop"),
-        text("ses_1", "ses_1_a", "late"),
-        busy("ses_1"),
-        delta("ses_1", "ses_1_a", "x"),
-        child("ses_9", "ses_1"),
-        busy("ses_9"),
-        permission("ses_1", "per_1"),
-    ]);
-    assert_eq!(rig.machine.slots_taken(), 0);
-    assert_eq!(rig.end(id), done());
-}
-
-#[test]
-fn bg_048_two_idles_in_one_millisecond_give_one_slot_back() {
-    let mut rig = Rig::with(Limits {
-        live: 2,
-        ..Limits::default()
-    });
-    rig.spawn();
-    rig.spawn();
-    rig.events(plain("ses_1"));
-    rig.events([idle("ses_1"), idle("ses_1")]);
-    assert_eq!(rig.machine.slots_taken(), 1);
-    rig.spawn();
-    let more = rig
-        .machine
-        .spawn(rig.now, InstanceId::new(9, [9; 10]), Spawn::new("m", "go"));
-    assert!(matches!(more, Err(Refusal::NoSlot { limit: 2, .. })));
-}
-
-#[test]
-fn bg_049_a_kill_while_the_session_is_made() {
-    let mut rig = Rig::new();
-    rig.holds.create = true;
-    let id = rig.spawn();
-    rig.kill(id);
-    rig.answer(Answer::Created {
-        id,
-        session: Ok("ses_7".into()),
-    });
-    rig.pass(5_000);
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-    assert_eq!((rig.aborts(), rig.prompts()), (vec!["ses_7"], 0));
-    assert_eq!(rig.view(id).session_id.as_deref(), Some("ses_7"));
-}
-
-#[test]
-fn bg_050_no_prompt_after_the_deadline() {
-    let mut rig = Rig::new();
-    rig.holds.create = true;
-    let id = rig.spawn();
-    rig.pass(305_000);
-    assert_eq!(rig.status(id), Status::TimedOut);
-    rig.answer(Answer::Created {
-        id,
-        session: Ok("ses_7".into()),
-    });
-    assert_eq!((rig.aborts(), rig.prompts()), (vec!["ses_7"], 0));
-}
-
-#[test]
-fn bg_052_a_retry_beyond_the_deadline_is_shown() {
-    let (mut rig, id) = running();
-    let next = rig.now.epoch_ms + 5 * 3_600_000;
-    rig.event(retry("ses_1", 1, next));
-    let view = rig.view(id);
-    assert_eq!(
-        (view.status, view.waiting_on),
-        (Status::Running, Some(Waiting::Retry))
-    );
-    assert_eq!(
-        view.retry.map(|retry| (retry.message, retry.next)),
-        Some(("rate limited".into(), next))
-    );
-    rig.pass(300_000);
-    // An abort in a retry gives idle and no error.
-    rig.event(idle("ses_1"));
-    assert_eq!(
-        rig.end(id),
-        (
-            Status::TimedOut,
-            "the deadline of 300000 ms was reached".into()
-        )
-    );
-}
-
-#[test]
-fn bg_055_a_long_tool_is_no_stall() {
-    let mut rig = Rig::new();
-    let id = rig.spawn_with(Spawn {
-        deadline: std::time::Duration::from_secs(1800),
-        ..Spawn::new("m", "go")
-    });
-    rig.events([
-        busy("ses_1"),
-        assistant("ses_1", "m1"),
-        tool("ses_1", "m1", "c1", ToolState::Open),
-    ]);
-    for _ in 0..36 {
-        rig.pass(10_000);
-        rig.event(Event::Heartbeat);
-    }
-    let view = rig.view(id);
-    assert_eq!((view.status, view.stalled_for_ms), (Status::Running, None));
-}
-
-#[test]
-fn bg_056_a_deadline_that_nobody_waits_for() {
-    let (mut rig, id) = running();
-    rig.event(text("ses_1", "m2", "so far"));
-    rig.pass(300_000);
-    rig.event(idle("ses_1"));
-    let view = rig.view(id);
-    assert_eq!(
-        (view.status, view.result_preview.as_deref()),
-        (Status::TimedOut, Some("so far"))
-    );
-    assert_eq!(
-        view.error.as_deref(),
-        Some("the deadline of 300000 ms was reached")
-    );
-    assert_eq!(view.ended_at, Some(rig.now.epoch_ms));
-    assert!(rig.effects.ends_with(&[Effect::Persist { id }]));
-}
-
-#[test]
-fn bg_058_a_call_whose_input_comes_later_is_one_call() {
-    let pending = r#"{"type":"message.part.updated","properties":{"sessionID":"ses_1","part":{"id":"p","messageID":"m2",
-        "sessionID":"ses_1","type":"tool","tool":"bash","callID":"c1","state":{"status":"pending","input":{},"raw":""}}}}"#;
-    let run = pending.replace(
-        r#""pending","input":{}"#,
-        r#""running","input":{"command":"ls"}"#,
-    );
-    let (mut rig, id) = running();
-    for data in [pending, &run, &run] {
-        rig.tell(&Event::parse(data).unwrap().unwrap());
-    }
-    assert_eq!(rig.view(id).tool_call_count, 1);
-}
-
-#[test]
 fn bg_080_idle_of_an_unknown_session() {
     let (mut rig, id) = running();
     let effects = rig.effects.len();
@@ -550,14 +270,6 @@ fn bg_081_the_error_of_a_subagent_is_a_warning() {
         rig.view(id).warnings,
         ["a subagent met an error: overloaded"]
     );
-}
-
-#[test]
-fn bg_082_an_abort_of_nobody_makes_no_record() {
-    let mut rig = Rig::new();
-    rig.events([idle("ses_unknown"), idle("ses_unknown")]);
-    assert_eq!(rig.machine.views(rig.now).count(), 0);
-    assert_eq!(rig.effects, []);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The streams that opencode really sends, retyped, and how each run ends.
 
-use bizar_background::{Event, InstanceId, Limits, Permissions, Spawn, Status, event::ToolState};
+use bizar_background::{Event, InstanceId, Spawn, Status, event::ToolState};
 
 use crate::rig::{
-    Rig, aborted, assistant, busy, child, completed, delta, error, failed, idle, permission, plain,
-    question, retry, server_error, step, text, tool, user,
+    Rig, aborted, assistant, busy, completed, delta, error, failed, idle, plain, retry,
+    server_error, step, text, tool, user,
 };
+
+mod asked;
+mod trees;
 
 const OPEN: ToolState = ToolState::Open;
 const ENDED: ToolState = ToolState::Completed;
@@ -229,187 +232,6 @@ fn trace_09_unknown_agent() {
 }
 
 #[test]
-fn trace_10_permission_unanswered_then_abort() {
-    let mut rig = Rig::with(Limits {
-        permissions: Permissions::Wait,
-        ..Limits::default()
-    });
-    let id = rig.spawn();
-    rig.events(start("ses_1"));
-    rig.events([
-        tool("ses_1", "m2", "call_0", OPEN),
-        permission("ses_1", "per_1"),
-    ]);
-    assert_eq!(
-        rig.view(id).waiting_on,
-        Some(bizar_background::Waiting::Permission)
-    );
-    rig.holds.abort = true;
-    rig.kill(id);
-    rig.events([
-        aborted("ses_1"),
-        idle("ses_1"),
-        failed(
-            "ses_1",
-            "m2",
-            server_error("MessageAbortedError", "Aborted"),
-        ),
-        idle("ses_1"),
-    ]);
-    rig.answer(bizar_background::Answer::Aborted { id });
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-    assert_eq!(
-        rig.responses(),
-        [("per_1", false)],
-        "the request that was left is refused"
-    );
-}
-
-#[test]
-fn trace_11_permission_rejected() {
-    let (mut rig, id) = started();
-    rig.events([
-        tool("ses_1", "m2", "call_0", OPEN),
-        permission("ses_1", "per_1"),
-    ]);
-    assert_eq!(rig.responses(), [("per_1", false)]);
-    rig.events([
-        Event::Answered {
-            session: "ses_1".into(),
-            request: "per_1".into(),
-        },
-        tool(
-            "ses_1",
-            "m2",
-            "call_0",
-            ToolState::Failed(
-                "The user rejected permission to use this specific tool call.".into(),
-            ),
-        ),
-        completed("ses_1", "m2", "tool-calls"),
-        idle("ses_1"),
-        idle("ses_1"),
-    ]);
-    assert_eq!(
-        rig.status(id),
-        Status::Running,
-        "it is looked at again before it is decided"
-    );
-    rig.pass(1_000);
-    assert_eq!(
-        rig.end(id),
-        (
-            Status::Failed,
-            "stopped at a rejected permission: bash (echo hi)".into()
-        )
-    );
-    assert_eq!(rig.view(id).rejected, ["bash (echo hi)"]);
-}
-
-#[test]
-fn trace_12_question() {
-    let mut rig = Rig::with(Limits {
-        permissions: Permissions::Wait,
-        ..Limits::default()
-    });
-    let id = rig.spawn();
-    rig.events(start("ses_1"));
-    rig.events([
-        tool("ses_1", "m2", "call_0", OPEN),
-        question("ses_1", "que_1"),
-    ]);
-    assert_eq!(
-        rig.view(id).waiting_on,
-        Some(bizar_background::Waiting::Question)
-    );
-    rig.pass(299_000);
-    assert_eq!(
-        rig.status(id),
-        Status::Running,
-        "it waits until its deadline"
-    );
-    rig.pass(1_000);
-    rig.events([aborted("ses_1"), idle("ses_1")]);
-    assert_eq!(
-        rig.end(id),
-        (
-            Status::TimedOut,
-            "the deadline of 300000 ms was reached".into()
-        )
-    );
-}
-
-#[test]
-fn trace_13_subagent() {
-    let (mut rig, id) = started();
-    rig.events([
-        tool("ses_1", "m2", "call_0", OPEN),
-        child("ses_2", "ses_1"),
-        user("ses_2", "c1"),
-        busy("ses_2"),
-        assistant("ses_2", "c2"),
-        text("ses_2", "c2", "hello"),
-        completed("ses_2", "c2", "stop"),
-        busy("ses_2"),
-        idle("ses_2"),
-        idle("ses_2"),
-        tool("ses_1", "m2", "call_0", ENDED),
-    ]);
-    assert_eq!(rig.status(id), Status::Running);
-    rig.events([
-        completed("ses_1", "m2", "tool-calls"),
-        busy("ses_1"),
-        assistant("ses_1", "m3"),
-        text("ses_1", "m3", "hello world"),
-        completed("ses_1", "m3", "stop"),
-        busy("ses_1"),
-        idle("ses_1"),
-        idle("ses_1"),
-    ]);
-    assert_eq!(rig.end(id), done());
-    assert_eq!(rig.view(id).result_preview.as_deref(), Some("hello world"));
-}
-
-#[test]
-fn trace_14_subagent_aborted_with_its_parent() {
-    let (mut rig, id) = started();
-    rig.events([
-        tool("ses_1", "m2", "call_0", OPEN),
-        child("ses_2", "ses_1"),
-        busy("ses_2"),
-        assistant("ses_2", "c2"),
-    ]);
-    rig.holds.abort = true;
-    rig.kill(id);
-    rig.events([
-        aborted("ses_2"),
-        idle("ses_2"),
-        tool(
-            "ses_1",
-            "m2",
-            "call_0",
-            ToolState::Failed("Task cancelled".into()),
-        ),
-        idle("ses_2"),
-        aborted("ses_1"),
-        idle("ses_1"),
-        failed(
-            "ses_1",
-            "m2",
-            server_error("MessageAbortedError", "Aborted"),
-        ),
-        idle("ses_1"),
-    ]);
-    rig.answer(bizar_background::Answer::Aborted { id });
-    assert_eq!(rig.end(id), (Status::Killed, "killed".into()));
-    assert_eq!(
-        rig.aborts(),
-        ["ses_1"],
-        "the abort of the parent was enough"
-    );
-}
-
-#[test]
 fn trace_15_deleted_midrun() {
     let (mut rig, id) = started();
     rig.event(Event::Deleted {
@@ -419,31 +241,6 @@ fn trace_15_deleted_midrun() {
     assert_eq!(rig.end(id), (Status::Failed, "session deleted".into()));
     assert_eq!(rig.aborts(), ["ses_1"], "what goes on is aborted");
     assert_eq!(rig.machine.slots_taken(), 0);
-}
-
-#[test]
-fn trace_16_a_path_outside_the_project() {
-    let (mut rig, id) = started();
-    rig.events([
-        tool("ses_1", "m2", "call_0", OPEN),
-        permission("ses_1", "per_1"),
-    ]);
-    assert_eq!(rig.responses(), [("per_1", false)]);
-    // The model takes the refusal and answers.
-    rig.events([
-        tool(
-            "ses_1",
-            "m2",
-            "call_0",
-            ToolState::Failed("rejected".into()),
-        ),
-        completed("ses_1", "m2", "tool-calls"),
-        busy("ses_1"),
-        text("ses_1", "m3", "I may not read that."),
-        completed("ses_1", "m3", "stop"),
-        idle("ses_1"),
-    ]);
-    assert_eq!(rig.end(id), done());
 }
 
 #[test]
@@ -477,55 +274,6 @@ fn trace_18_disposed_midrun() {
         ),
     ]);
     assert_eq!(rig.end(id), (Status::Failed, "aborted from outside".into()));
-}
-
-#[test]
-fn trace_19_a_subagent_in_the_background() {
-    let (mut rig, id) = started();
-    rig.events([
-        tool("ses_1", "m2", "call_0", OPEN),
-        child("ses_2", "ses_1"),
-        tool("ses_1", "m2", "call_0", ENDED),
-        busy("ses_2"),
-        completed("ses_1", "m2", "tool-calls"),
-        busy("ses_1"),
-        text("ses_1", "m3", "hello world"),
-        completed("ses_1", "m3", "stop"),
-        busy("ses_1"),
-        idle("ses_1"),
-        idle("ses_1"),
-    ]);
-    let view = rig.view(id);
-    assert_eq!(
-        (view.status, view.waiting_on),
-        (Status::Running, Some(bizar_background::Waiting::Descendant))
-    );
-    assert_eq!(view.waiting_for.as_deref(), Some("ses_2"));
-    rig.pass(40_000);
-    assert_eq!(rig.status(id), Status::Running);
-    rig.events([
-        completed("ses_2", "c2", "stop"),
-        idle("ses_2"),
-        idle("ses_2"),
-    ]);
-    assert_eq!(
-        rig.status(id),
-        Status::Running,
-        "the parent gets time to wake up"
-    );
-    rig.event(user("ses_1", "m4"));
-    rig.pass(94);
-    rig.events([busy("ses_1"), assistant("ses_1", "m5")]);
-    rig.pass(5_000);
-    rig.events([
-        text("ses_1", "m5", "the end"),
-        completed("ses_1", "m5", "stop"),
-        busy("ses_1"),
-        idle("ses_1"),
-        idle("ses_1"),
-    ]);
-    assert_eq!(rig.end(id), done());
-    assert_eq!(rig.view(id).result_preview.as_deref(), Some("the end"));
 }
 
 #[test]
