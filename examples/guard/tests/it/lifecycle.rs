@@ -151,6 +151,25 @@ fn sessions_that_cannot_be_written_stay() {
     }
 }
 
+/// It is read and written with every call of a host that starts a process for each.
+#[test]
+fn a_full_session_is_a_small_document() {
+    let rig = Rig::new();
+    let guard = rig.one_call(json!({}));
+    for i in 0..60 {
+        let _ = make(
+            &guard,
+            "s",
+            "read",
+            &json!({"path": i}),
+            &format!("result {i}"),
+        );
+    }
+    assert_eq!(rig.state("s").unwrap().tool_calls().len(), 50);
+    let bytes = rig.document("s").to_string().len();
+    assert!(bytes < 12_000, "{bytes} bytes");
+}
+
 #[test]
 fn a_refused_call_is_written_like_any_other() {
     let rig = Rig::new();
