@@ -187,6 +187,15 @@ impl<K: Key, D: Copy + Eq> Session<K, D> {
         verdict(self.pending())
     }
 
+    /// Whether the round at hand has brought something new.
+    ///
+    /// For hosts whose text goes with the result of a call: a repetition that brought something new
+    /// after all is nothing to warn about.
+    #[must_use]
+    pub const fn has_news(&self) -> bool {
+        self.round_news
+    }
+
     /// How many calls were refused since there was progress.
     #[must_use]
     pub const fn refused(&self) -> u32 {

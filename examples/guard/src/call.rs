@@ -267,4 +267,7 @@ pub enum Delivery {
     Forgets,
     /// It stays in the history: the text is due once for each rise of the level.
     Keeps,
+    /// It stays in the history, and goes with the result of a call: as [`Keeps`](Self::Keeps), but not
+    /// while the round has brought something new, for then the repetition was none.
+    WithResult,
 }

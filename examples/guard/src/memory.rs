@@ -293,7 +293,10 @@ pub(crate) fn round_ended(state: &mut State) {
 /// The text that is due with the next request to the model.
 pub(crate) fn request(state: &mut State, delivery: Delivery) -> Option<String> {
     let memory = state.detector.as_ref()?;
-    if delivery == Delivery::Keeps && !memory.due {
+    if delivery != Delivery::Forgets && !memory.due {
+        return None;
+    }
+    if delivery == Delivery::WithResult && memory.session.has_news() {
         return None;
     }
     let text = pending_text(state, memory);

@@ -81,3 +81,29 @@ fn sessions_that_nobody_knows_have_no_text() {
         assert_eq!(guard.request("s", Delivery::Keeps), None);
     }
 }
+
+#[test]
+fn with_a_result_only_what_brought_nothing() {
+    let rig = Rig::new();
+    let options =
+        json!({"loopThresholdWarn": 2, "loopThresholdEscalate": 3, "loopThresholdBlock": 12});
+    for form in [Form::Resident, Form::ONE_CALL] {
+        let session = format!("{form:?}");
+        let guard = bizar_guard::Guard::new(rig.setup(form, &options, &[]));
+        let texts: Vec<bool> = ["a", "b", "b", "b", "c"]
+            .into_iter()
+            .map(|result| {
+                let _ = make(
+                    &guard,
+                    &session,
+                    "bash",
+                    &json!({"command": "test"}),
+                    result,
+                );
+                guard.request(&session, Delivery::WithResult).is_some()
+            })
+            .collect();
+        // The second and the last call brought something new.
+        assert_eq!(texts, [false, false, true, true, false], "{form:?}");
+    }
+}
