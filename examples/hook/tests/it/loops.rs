@@ -182,10 +182,10 @@ fn edit_and_test_is_no_loop() {
                 host.make(&edit, "done"),
             ];
             for answer in answers.as_flattened() {
-                assert!(
-                    answer.is_empty() || answer == r#"{"permission":"allow"}"#,
-                    "{name}: {answer}"
-                );
+                // Cline has to be warned before the second call, when nobody knows what it brings.
+                let is_note = name == "cline" && answer.contains("[loop guard: ");
+                let is_silent = answer.is_empty() || answer == r#"{"permission":"allow"}"#;
+                assert!(is_silent || is_note, "{name}: {answer}");
             }
         }
     }

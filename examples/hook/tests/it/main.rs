@@ -1,4 +1,10 @@
 //! The program as harnesses and people start it.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on stops"
+)]
 
 mod clients;
 mod failures;

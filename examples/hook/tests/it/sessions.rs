@@ -311,7 +311,7 @@ fn a_lost_end_hides_no_loop() {
         rig: &rig,
         name: "kimi",
     };
-    let refused = (1..=12).find(|n| {
+    let refused = (1..=14).find(|n| {
         let id = format!("c{n}");
         let call = Call::new(&id, "cat a");
         let answer = host.before(&call);
@@ -320,7 +320,8 @@ fn a_lost_end_hides_no_loop() {
         }
         answer.contains("Loop protection")
     });
-    assert_eq!(refused, Some(12));
+    // The first result that comes is news.
+    assert_eq!(refused, Some(14));
 }
 
 #[test]
