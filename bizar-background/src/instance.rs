@@ -13,6 +13,7 @@ use std::{
 
 use crate::{
     Change, Effect, Event, InstanceId, Intent, Limits, Now, Outcome, Permissions, Spawn, Status,
+    Waiting,
     event::{
         Activity, MessageInfo, Part, Request, RequestKind, Retry, Role, ServerError, ToolState,
     },
@@ -74,6 +75,7 @@ pub(crate) struct Instance {
     preview: Preview,
     last_activity: Duration,
     is_dirty: bool,
+    stored_waiting: Option<Waiting>,
     last_persist: Duration,
 }
 
@@ -142,6 +144,7 @@ impl Instance {
             preview: Preview::default(),
             last_activity: now.clock,
             is_dirty: false,
+            stored_waiting: None,
             last_persist: now.clock,
         };
         instance.announce(now, None, out);
@@ -443,6 +446,7 @@ impl Instance {
 
     fn persist(&mut self, now: Now, out: &mut Outbox) {
         self.is_dirty = false;
+        self.stored_waiting = self.waiting().0;
         self.last_persist = now.clock;
         out.effects.push_back(Effect::Persist { id: self.id });
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InstanceId, Status, View};
+use crate::{InstanceId, Status, View, Waiting};
 
 /// The stored form of an instance: counts, times, status and names.
 ///
@@ -47,6 +47,12 @@ pub struct Record {
     /// The tool whose call the loop guard refused.
     #[serde(default)]
     pub loop_guard_tool: Option<String>,
+    /// What the run waits for.
+    #[serde(default)]
+    pub waiting_on: Option<Waiting>,
+    /// The session in which it waits.
+    #[serde(default)]
+    pub waiting_for: Option<String>,
     /// Its session was set to work again after it had ended.
     #[serde(default)]
     pub reactivated: bool,
@@ -63,6 +69,8 @@ impl Record {
         }
         self.status = Status::Failed;
         self.error = Some("plugin restarted".into());
+        self.waiting_on = None;
+        self.waiting_for = None;
         self.ended_at = Some(epoch_ms);
         true
     }
@@ -91,8 +99,8 @@ impl Record {
             parent_agent: self.parent_agent.clone(),
             parent_instance_id: None,
             loop_guard_tool: self.loop_guard_tool.clone(),
-            waiting_on: None,
-            waiting_for: None,
+            waiting_on: self.waiting_on,
+            waiting_for: self.waiting_for.clone(),
             retry: None,
             is_ending: false,
             draining: false,
@@ -120,6 +128,8 @@ impl Default for Record {
             tokens: 0,
             error: None,
             loop_guard_tool: None,
+            waiting_on: None,
+            waiting_for: None,
             reactivated: false,
             owner: None,
         }

@@ -19,7 +19,7 @@ impl Instance {
         self.tick_admission(now, limits, out);
         self.tick_ending(now, limits, out);
         self.tick_looks(now, limits, out);
-        if self.is_dirty && now.clock >= self.last_persist + limits.timing.progress {
+        if self.has_progress() && now.clock >= self.last_persist + limits.timing.progress {
             self.persist(now, out);
         }
     }
@@ -35,7 +35,7 @@ impl Instance {
             .as_ref()
             .map(|(_, at)| *at + limits.timing.error_hold);
         let progress = self
-            .is_dirty
+            .has_progress()
             .then(|| self.last_persist + limits.timing.progress);
         let dues = [
             deadline,
@@ -50,6 +50,7 @@ impl Instance {
 
     pub(crate) fn view(&self, now: Now, limits: &Limits) -> View {
         let (waiting_on, waiting_for) = self.waiting();
+        let waiting_for = waiting_for.map(str::to_owned);
         let end = self.ended.unwrap_or(now);
         let run = end.clock.saturating_sub(self.accepted.clock);
         let left = self.deadline.saturating_sub(self.accepted.clock);
@@ -110,12 +111,20 @@ impl Instance {
                 .as_ref()
                 .and_then(|outcome| outcome.error.clone()),
             loop_guard_tool: self.loop_guard_tool.clone(),
+            waiting_on: self.waiting().0,
+            waiting_for: self.waiting().1.map(str::to_owned),
             reactivated: self.reactivated,
             ..Record::default()
         }
     }
 
-    fn waiting(&self) -> (Option<Waiting>, Option<String>) {
+    /// Whether the stored record has fallen behind.
+    fn has_progress(&self) -> bool {
+        self.is_dirty || self.stored_waiting != self.waiting().0
+    }
+
+    /// What the run waits for, and in which session.
+    pub(super) fn waiting(&self) -> (Option<Waiting>, Option<&str>) {
         if self.outcome.is_some() {
             return (None, None);
         }
@@ -124,20 +133,21 @@ impl Instance {
                 RequestKind::Permission => Waiting::Permission,
                 RequestKind::Question => Waiting::Question,
             };
-            return (Some(on), Some(request.session.clone()));
+            return (Some(on), Some(&request.session));
         }
         if self.retry.is_some() {
             return (Some(Waiting::Retry), None);
         }
+        if !self.is_root_idle {
+            return (None, None);
+        }
         let busy = self
             .tree
             .iter()
-            .filter(|(session, node)| node.is_busy && !self.is_root(session));
-        let busy = busy
-            .map(|(session, _)| session)
-            .min()
-            .filter(|_| self.is_root_idle);
-        (busy.map(|_| Waiting::Descendant), busy.cloned())
+            .filter(|(session, node)| node.is_busy && !self.is_root(session))
+            .map(|(session, _)| session.as_str())
+            .min();
+        (busy.map(|_| Waiting::Descendant), busy)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Done is proved, not assumed.
 
 use bizar_background::{
-    Answer, Event, Failure, Limits, Permissions, Spawn, Status, Waiting, event::ToolState,
+    Answer, Effect, Event, Failure, Limits, Permissions, Spawn, Status, Waiting, event::ToolState,
 };
 
 use crate::rig::{
@@ -402,6 +402,35 @@ fn a_request_that_came_in_the_gap_is_answered() {
         assert_eq!(rig.responses(), responses);
         let waits = (permissions == Permissions::Wait).then_some(Waiting::Permission);
         assert_eq!(rig.view(id).waiting_on, waits);
+    }
+}
+
+#[test]
+fn the_record_tells_what_the_run_waits_for() {
+    let mut rig = Rig::with(Limits {
+        permissions: Permissions::Wait,
+        ..Limits::default()
+    });
+    let id = rig.spawn_with(Spawn::new("mimir", "go"));
+    rig.event(busy("ses_1"));
+    rig.pass(1_000);
+    let answered = Event::Answered {
+        session: "ses_1".into(),
+        request: "per_1".into(),
+    };
+    for (event, waits) in [
+        (permission("ses_1", "per_1"), Some(Waiting::Permission)),
+        (answered, None),
+    ] {
+        rig.effects.clear();
+        rig.event(event);
+        rig.pass(1_000);
+        assert!(rig.effects.contains(&Effect::Persist { id }));
+        let record = rig.machine.record(id).unwrap();
+        assert_eq!(
+            (record.waiting_on, record.view().waiting_on),
+            (waits, waits)
+        );
     }
 }
 
