@@ -204,10 +204,16 @@ impl Shared {
         let (failure, ids) = self.record(api, body, conversation, message, &script, played, &step);
         self.wait(Duration::from_millis(step.delay_ms));
         if let Some(status) = failure {
+            // Clients try again by this word, too.
+            let kind = if (400..429).contains(&status) {
+                "invalid_request_error"
+            } else {
+                "server_error"
+            };
             return send(
                 stream,
                 status,
-                &json!({"error": {"message": "scripted failure", "type": "server_error", "code": status}}),
+                &json!({"error": {"message": "scripted failure", "type": kind, "code": status}}),
             );
         }
         if step.hang == Some(Hang::Headers) {

@@ -63,8 +63,7 @@ impl Manager {
 
     /// Opens one more directory.
     pub(crate) fn open(&self, directory: &Path, options: &Value) {
-        let version = Client::Opencode.version();
-        let params = json!({"directory": directory, "options": options, "program": self.opencode, "version": version});
+        let params = json!({"directory": directory, "options": options, "program": self.opencode});
         assert_eq!(self.ask("open", params)["result"]["notes"], json!([]));
     }
 
@@ -200,7 +199,7 @@ pub(crate) fn fresh(test: &str) -> Option<Rig> {
 }
 
 /// A home with the plugin, an agent that may start others, and a tool that asks.
-fn rig(opencode: std::path::PathBuf, sandbox: Sandbox) -> Rig {
+pub(crate) fn rig(opencode: std::path::PathBuf, sandbox: Sandbox) -> Rig {
     let model = ModelServer::start().unwrap();
     let config = json!({
         "agent": {"odin": {"mode": "primary", "description": "starts others", "prompt": "You are Odin."}},
