@@ -8,6 +8,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use bizar_background::opencode::Opencode;
 use bizar_background::{Agents, opencode};
@@ -105,6 +106,9 @@ struct Params<'a> {
     program: PathBuf,
     /// Its version.
     version: Option<String>,
+    /// How long its server may take until it listens, in milliseconds; 30 s if absent.
+    #[serde(rename = "readyMs")]
+    ready_ms: Option<u64>,
     /// Of the call to cancel.
     id: Value,
     agent: String,
@@ -207,6 +211,9 @@ fn open(options: &Options, params: &Params<'_>) -> Tools {
     server.version.clone_from(&params.version);
     server.permissions = limits.permissions;
     server.is_child = options.background_parent;
+    if let Some(ready) = params.ready_ms {
+        server.patience.ready = Duration::from_millis(ready);
+    }
     server.watchdog = std::env::current_exe()
         .ok()
         .map(|program| (program, vec![WATCH.to_owned()]));

@@ -63,7 +63,8 @@ impl Manager {
 
     /// Opens one more directory.
     pub(crate) fn open(&self, directory: &Path, options: &Value) {
-        let params = json!({"directory": directory, "options": options, "program": self.opencode});
+        // Two busy cores: only the tests of patience test it.
+        let params = json!({"directory": directory, "options": options, "program": self.opencode, "readyMs": 120_000});
         assert_eq!(self.ask("open", params)["result"]["notes"], json!([]));
     }
 
