@@ -17,12 +17,14 @@ use crate::{
 mod api;
 mod child;
 mod client;
+mod notes;
 mod secret;
 mod stream;
 pub mod watchdog;
 
 use child::Child;
 use client::{Client, Loopback};
+use notes::{Noted, Notes};
 use secret::Secret;
 
 /// How to run `opencode serve`.
@@ -41,6 +43,11 @@ pub struct Options {
     pub is_child: bool,
     /// A program and its first arguments that call [`watchdog::run`] with the rest.
     pub watchdog: Option<(PathBuf, Vec<String>)>,
+    /// A directory of its own for notes on running servers, for owners without a watchdog.
+    ///
+    /// Each start then ends servers that dead owners have left: those whose process, start
+    /// time, command line and port are as noted, with their process groups, and nothing else.
+    pub notes: Option<PathBuf>,
     /// Variables to set for the child, and with `None` to remove, before our own.
     pub environment: Vec<(String, Option<String>)>,
     /// How long to wait for what.
@@ -58,6 +65,7 @@ impl Options {
             permissions: Permissions::Reject,
             is_child: false,
             watchdog: None,
+            notes: None,
             environment: Vec::new(),
             patience: Patience::default(),
         }
@@ -114,6 +122,8 @@ struct Run {
     child: Child,
     client: Client,
     stream: Mutex<Option<tokio::task::JoinHandle<()>>>,
+    /// Dropped after the child.
+    _noted: Option<Noted>,
 }
 
 impl Drop for Run {
@@ -198,6 +208,11 @@ impl Opencode {
         if let Some(expected) = &self.options.version {
             child::check_version(&self.options, expected).await?;
         }
+        if let Some(notes) = self.notes() {
+            let patience = self.options.patience.stop;
+            // It is a help: what fails there does not keep anybody from starting.
+            let _ = tokio::task::spawn_blocking(move || notes.reap(patience)).await;
+        }
         let mut last = StartError("no attempt".into());
         for _ in 0..PORTS {
             let secret = Arc::new(
@@ -207,8 +222,9 @@ impl Opencode {
                 Loopback::free().map_err(|error| StartError(format!("no free port: {error}")))?;
             match Child::start(&self.options, port, &secret).await {
                 Ok(child) => {
+                    let noted = self.note(child.pid(), port).await;
                     let client = Client::new(port, secret, &self.options);
-                    return self.prove(child, client).await;
+                    return self.prove(child, client, noted).await;
                 }
                 // Somebody may have taken the port in between.
                 Err(child::Early::Ended(error)) => last = error,
@@ -219,7 +235,12 @@ impl Opencode {
     }
 
     /// Proves that what answers on the port is our child and lets us in.
-    async fn prove(&self, child: Child, client: Client) -> Result<Run, StartError> {
+    async fn prove(
+        &self,
+        child: Child,
+        client: Client,
+        noted: Option<Noted>,
+    ) -> Result<Run, StartError> {
         let health = client.health().await;
         let health = health
             .map_err(|failure| StartError(format!("the server is not healthy: {failure}")))?;
@@ -237,7 +258,23 @@ impl Opencode {
             child,
             client,
             stream: Mutex::new(None),
+            _noted: noted,
         })
+    }
+
+    async fn note(&self, pid: u32, port: Loopback) -> Option<Noted> {
+        let notes = self.notes()?;
+        tokio::task::spawn_blocking(move || notes.add(pid, port))
+            .await
+            .ok()?
+    }
+
+    fn notes(&self) -> Option<Notes> {
+        let directory = self.options.notes.clone()?;
+        self.options
+            .watchdog
+            .is_none()
+            .then(|| Notes::new(directory))
     }
 }
 

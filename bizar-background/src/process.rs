@@ -3,6 +3,8 @@
 
 use std::{process::Command, sync::OnceLock, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Owner;
 
 /// Time since the machine was started, its sleep included where the system tells it.
@@ -139,6 +141,67 @@ pub(crate) fn is_alive(owner: &Owner) -> bool {
     true
 }
 
+/// What tells a process from others that are given its number later.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Identity {
+    pub(crate) pid: u32,
+    /// As the system tells it, and the run of the machine where its clock begins again.
+    pub(crate) started: String,
+    pub(crate) command: String,
+}
+
+impl Identity {
+    /// `None`: there is no such process, or the system does not tell.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return Some(Self {
+            pid,
+            started: format!("{} {}", boot(), started(pid)?),
+            command: String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/cmdline")).ok()?)
+                .replace('\0', " "),
+        });
+        #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+        return Self::from_ps(pid);
+        #[cfg(not(unix))]
+        return None;
+    }
+
+    /// Whether the number still belongs to the same process, with the same command line.
+    pub(crate) fn is_running(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+
+    #[cfg(all(unix, any(test, not(any(target_os = "linux", target_os = "android")))))]
+    fn from_ps(pid: u32) -> Option<Self> {
+        let output = Command::new("ps")
+            .args(["-ww", "-o", "lstart=", "-o", "command=", "-p"])
+            .arg(pid.to_string())
+            .env("LC_ALL", "C")
+            .output()
+            .ok()?;
+        let line = String::from_utf8_lossy(&output.stdout);
+        // A date in the C locale, like `Thu Jan  1 00:00:00 1970`.
+        let (started, command) = line.trim().split_at_checked(24)?;
+        Some(Self {
+            pid,
+            started: started.into(),
+            command: command.trim().into(),
+        })
+    }
+}
+
+/// Whether a process leads a group of its own, which [`isolate`] makes it do.
+pub(crate) fn leads_group(pid: u32) -> bool {
+    #[cfg(unix)]
+    // SAFETY: getpgid takes and gives numbers only.
+    return target(pid).is_some_and(|pid| unsafe { libc::getpgid(pid) } == pid);
+    #[cfg(not(unix))]
+    {
+        let _ = pid;
+        false
+    }
+}
+
 /// A process and its parent, as `/proc` lists them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Listed {
@@ -207,5 +270,27 @@ fn number(signal: Signal) -> libc::c_int {
     match signal {
         Signal::Terminate => libc::SIGTERM,
         Signal::Kill => libc::SIGKILL,
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_the_next_one() {
+        let mut sleep = Command::new("sleep").arg("300").spawn().unwrap();
+        for of in [Identity::of, Identity::from_ps] {
+            let identity = of(sleep.id()).unwrap();
+            assert_eq!(identity.command.trim(), "sleep 300");
+            assert!(!identity.started.is_empty());
+            assert_ne!(of(std::process::id()), Some(identity));
+        }
+        let identity = Identity::of(sleep.id()).unwrap();
+        assert!(identity.is_running());
+        sleep.kill().unwrap();
+        sleep.wait().unwrap();
+        assert!(!identity.is_running());
+        assert_eq!(Identity::from_ps(sleep.id()), None);
     }
 }

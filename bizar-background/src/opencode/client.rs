@@ -37,6 +37,12 @@ impl Loopback {
         self.0
     }
 
+    /// Whether something listens on a port.
+    pub(super) fn is_taken(port: u16) -> bool {
+        TcpListener::bind(Self(port).address())
+            .is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+    }
+
     fn address(self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.0))
     }

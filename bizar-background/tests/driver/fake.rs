@@ -46,20 +46,7 @@ impl Stage {
 
     /// `mode`: how the program misbehaves, see [`Fake::run`].
     pub(crate) fn options(&self, mode: &str) -> Options {
-        let mut options = Options::new(self.path("opencode"), self.directory.path());
-        options.environment = vec![
-            ("FAKE_MODE".into(), Some(mode.into())),
-            (
-                "FAKE_DIRECTORY".into(),
-                Some(self.directory.path().display().to_string()),
-            ),
-        ];
-        options.patience = Patience {
-            reconnect: Duration::from_millis(20),
-            reconnect_most: Duration::from_millis(200),
-            ..Patience::default()
-        };
-        options
+        options(self.directory.path(), mode)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -70,11 +57,28 @@ impl Stage {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    fn script(&self, name: &str, body: &str) {
+    pub(crate) fn script(&self, name: &str, body: &str) {
         let path = self.path(name);
         std::fs::write(&path, format!("#!/bin/sh\n{body}")).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     }
+}
+
+pub(crate) fn options(directory: &Path, mode: &str) -> Options {
+    let mut options = Options::new(directory.join("opencode"), directory);
+    options.environment = vec![
+        ("FAKE_MODE".into(), Some(mode.into())),
+        (
+            "FAKE_DIRECTORY".into(),
+            Some(directory.display().to_string()),
+        ),
+    ];
+    options.patience = Patience {
+        reconnect: Duration::from_millis(20),
+        reconnect_most: Duration::from_millis(200),
+        ..Patience::default()
+    };
+    options
 }
 
 /// Whether a process is there and no zombie.
@@ -363,8 +367,12 @@ impl Fake {
             session.messages = vec![user.clone(), assistant.clone()];
             // A command in a session of its own, as opencode starts them.
             if text.starts_with("SHELL") {
-                let mut shell = Command::new("sleep");
-                let shell = shell.arg("300").process_group(0).spawn().unwrap();
+                let shell = if cfg!(target_os = "linux") {
+                    Command::new("setsid").args(["sleep", "300"]).spawn()
+                } else {
+                    Command::new("sleep").arg("300").process_group(0).spawn()
+                };
+                let shell = shell.unwrap();
                 self.log("shells", &shell.id().to_string());
                 session.shell = Some(shell);
             }

@@ -11,6 +11,7 @@
 
 mod agents;
 mod fake;
+mod orphans;
 mod puppet;
 mod records;
 mod requests;

@@ -21,7 +21,7 @@ fn looks_come_at_50_150_400_and_1000_ms() {
     let looks = |rig: &Rig| {
         rig.effects
             .iter()
-            .filter(|e| matches!(e, bizar_background::Effect::Observe { .. }))
+            .filter(|e| matches!(e, Effect::Observe { .. }))
             .count()
     };
     let before = looks(&rig);
