@@ -36,10 +36,6 @@ class Sidecar {
     else this.start()
   }
 
-  private announce({ params, opened }: Opened) {
-    this.request("open", params, (answer) => answer && opened(answer))
-  }
-
   close(directory: string) {
     this.tell("close", { directory })
     this.directories.delete(directory)
@@ -48,9 +44,7 @@ class Sidecar {
     this.child = undefined
   }
 
-  tell(method: string, params: Json) {
-    this.send({ jsonrpc: "2.0", method, params })
-  }
+  tell = (method: string, params: Json) => this.send({ jsonrpc: "2.0", method, params })
 
   /** Sends at once, before anything is awaited: parallel calls are counted in their order. */
   ask(method: string, params: Json, patience: number) {
@@ -75,11 +69,13 @@ class Sidecar {
   }
 
   private request(method: string, params: Json, done: (answer?: Json) => void) {
-    const id = ++this.id
+    const id = ++this.id // sending may start the program, which makes requests of its own
     if (!this.send({ jsonrpc: "2.0", id, method, params })) return 0
     this.waiting.set(id, done)
     return id
   }
+
+  private announce = ({ params, opened }: Opened) => this.request("open", params, (answer) => answer && opened(answer))
 
   private send(message: Json) {
     if (!this.child && this.directories.size && Date.now() >= this.resume) this.start()
@@ -217,8 +213,8 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
   const tell = (method: string, params: Json) => guard.tell(method, { directory, ...params })
 
   type Call = { message?: string; open: boolean }
-  const sessions = new Map<string, { calls: Map<string, Call>; steps: number; compacting: boolean }>()
-  const of = (id: string) => sessions.get(id) ?? sessions.set(id, { calls: new Map(), steps: 0, compacting: false }).get(id)!
+  const sessions = new Map<string, { calls: Map<string, Call>; steps: number; compacting: boolean; due: boolean }>()
+  const of = (id: string) => sessions.get(id) ?? sessions.set(id, { calls: new Map(), steps: 0, compacting: false, due: true }).get(id)!
   /** Whether this is the end of an open call; a provider may use an id again in a later message. */
   const ends = (session: string, call: string, message?: string) => {
     const { calls } = of(session)
@@ -270,10 +266,12 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
       swept = true
     },
     "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
-      const { calls, steps } = of(sessionID)
+      const session = of(sessionID)
+      const { calls, steps } = session
       const message = calls.get(callID)?.message
       calls.set(callID, { message, open: true })
       const answer = await ask("before", { session: sessionID, call: callID, message: message ?? `step ${steps}`, tool, args })
+      session.due ||= !["allow", "notice"].includes(answer?.verdict)
       if (answer?.log) log(answer.halt ? "error" : "warn", answer.log)
       if (answer?.halt) later(() => client.session.abort({ path: { id: sessionID } }))
       if (answer?.halt) later(() => client.tui.showToast({ body: { title: "Bizar", message: answer.text, variant: "error" } }))
@@ -291,8 +289,10 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
       const session = of(sessionID)
       const compacting = session.compacting || system[0]?.startsWith(COMPACTION)
       session.compacting = false
-      const text = compacting ? undefined : (await ask("request", { session: sessionID }))?.text
-      if (text) system.push(text)
+      if (compacting || !session.due) return // below the first level there is nothing to ask for
+      const answer = await ask("request", { session: sessionID })
+      if (answer?.text) system.push(answer.text)
+      session.due = !answer || !!answer.text
     },
     event: async ({ event: { type, properties } }: Json) => {
       const gone = type === "session.idle" ? properties.sessionID : type === "session.deleted" ? properties.info.id : undefined

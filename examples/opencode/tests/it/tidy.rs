@@ -68,7 +68,7 @@ fn the_plugin_stays_a_short_file() {
             && !line.trim_start().starts_with("/**")
     };
     let lines = PLUGIN.lines().filter(code).count();
-    assert!(lines <= 265, "{lines} lines of code");
+    assert!(lines <= 280, "{lines} lines of code");
     assert!(PLUGIN.lines().all(|line| line.len() <= 140), "long lines");
 }
 
