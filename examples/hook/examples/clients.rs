@@ -187,7 +187,10 @@ impl Client {
             seen.results.len()
         );
         if !is_stopped || !is_left_alone {
-            println!("    NOT as it should be; it said:\n{}", seen.output);
+            println!(
+                "    NOT as it should be; results and output:\n{:#?}\n{}",
+                seen.results, seen.output
+            );
         }
         is_stopped && is_left_alone
     }

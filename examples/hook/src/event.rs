@@ -463,10 +463,10 @@ fn has_failed(harness: Harness, result: &Value) -> bool {
                     .get("llmContent")
                     .and_then(Value::as_str)
                     .is_some_and(|text| {
-                        let codes = text
+                        let mut codes = text
                             .lines()
                             .filter_map(|line| line.strip_prefix("Exit Code: "));
-                        codes.last().is_some_and(|code| {
+                        codes.next_back().is_some_and(|code| {
                             code.trim().parse().is_ok_and(|code: i64| code != 0)
                         })
                     })

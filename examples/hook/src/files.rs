@@ -19,7 +19,7 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
 /// Replaces a file in one step: a link stays a link, mode and owner stay as they are.
 pub(crate) fn write(path: &Path, text: &str, is_program: bool) -> io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = target.parent().unwrap_or(Path::new("."));
+    let folder = target.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;

@@ -270,7 +270,7 @@ impl Scanner {
             let json = std::mem::take(&mut kept.json);
             if kept.size == Size::Result {
                 let mut digester = Box::new((self.new_digester)());
-                let mut unescaper = Unescaper::of(json.first().or(bytes.first()).copied());
+                let mut unescaper = Unescaper::of(json.first().or_else(|| bytes.first()).copied());
                 unescaper.feed(&json, &mut digester);
                 unescaper.feed(bytes, &mut digester);
                 kept.digest = Some((digester, unescaper));
