@@ -33,6 +33,8 @@ pub(crate) struct Resident {
     /// `None` until it was looked for in the store.
     pub(crate) state: Option<State>,
     pub(crate) is_dirty: bool,
+    /// The store could not be read: what may stand there must not be written over.
+    pub(crate) is_blind: bool,
     pub(crate) saved_at: Option<i64>,
     /// It was deleted, and must not be written again by who still holds it.
     pub(crate) is_gone: bool,

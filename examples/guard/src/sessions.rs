@@ -125,12 +125,18 @@ impl<S: Store<State>> Sessions<S> {
         });
     }
 
-    fn load(&self, id: &str) -> Option<State> {
-        let loaded = self.noted(self.store()?.load(id))?;
-        if let Some(unusable) = loaded.unusable {
-            self.notes.add(unusable.to_string());
-        }
-        loaded.document
+    /// The stored session, or an empty one.
+    fn load(&self, id: &str, resident: &mut Resident) -> State {
+        let stored = self.store().and_then(|store| {
+            let loaded = self.noted(store.load(id));
+            resident.is_blind = loaded.is_none();
+            let loaded = loaded?;
+            if let Some(unusable) = loaded.unusable {
+                self.notes.add(unusable.to_string());
+            }
+            loaded.document
+        });
+        stored.unwrap_or_else(|| self.fresh(id))
     }
 
     fn fresh(&self, id: &str) -> State {
@@ -147,12 +153,9 @@ impl<S: Store<State>> Sessions<S> {
             .residents
             .get(id, |leaving| self.save(leaving) || self.store().is_none());
         let mut resident = lock(&resident);
-        let known = resident.state.take().or_else(|| self.load(id));
-        let done = change(
-            resident
-                .state
-                .insert(known.unwrap_or_else(|| self.fresh(id))),
-        );
+        let known = resident.state.take();
+        let state = known.unwrap_or_else(|| self.load(id, &mut resident));
+        let done = change(resident.state.insert(state));
         resident.is_dirty = true;
         let now = (self.clock)();
         // Also true when the clock went back.
@@ -178,7 +181,12 @@ impl<S: Store<State>> Sessions<S> {
         resident.saved_at = Some((self.clock)());
         let copy = state.clone();
         let id = copy.session_id().to_owned();
-        let saved = self.stored_step(&id, SAVE_PATIENCE, |slot| *slot = Some(copy));
+        let may_replace = !resident.is_blind;
+        let saved = self.stored_step(&id, SAVE_PATIENCE, |slot| {
+            if may_replace || slot.is_none() {
+                *slot = Some(copy);
+            }
+        });
         resident.is_dirty = saved.is_none();
         saved.is_some()
     }

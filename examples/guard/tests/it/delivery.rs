@@ -89,7 +89,7 @@ fn with_a_result_only_what_brought_nothing() {
         json!({"loopThresholdWarn": 2, "loopThresholdEscalate": 3, "loopThresholdBlock": 12});
     for form in [Form::Resident, Form::ONE_CALL] {
         let session = format!("{form:?}");
-        let guard = bizar_guard::Guard::new(rig.setup(form, &options, &[]));
+        let guard = Guard::new(rig.setup(form, &options, &[]));
         let texts: Vec<bool> = ["a", "b", "b", "b", "c"]
             .into_iter()
             .map(|result| {

@@ -114,6 +114,23 @@ fn a_snapshot_that_does_not_fit() {
     assert_eq!(guard.notes().len(), 1);
 }
 
+/// A store that cannot be read for a while costs the memory of that while, not what it holds.
+#[test]
+fn a_session_that_could_not_be_read_is_not_written_over() {
+    let rig = Rig::new();
+    drop(repeat(&rig.one_call(json!({})), "s", 6));
+    let away = rig.home().join("away");
+    fs::rename(rig.state_dir(), &away).unwrap();
+    fs::write(rig.state_dir(), "a file").unwrap();
+    let guard = rig.resident(json!({}));
+    assert_eq!(repeat(&guard, "s", 1)[0].count, 1);
+    fs::remove_file(rig.state_dir()).unwrap();
+    fs::rename(&away, rig.state_dir()).unwrap();
+    assert_eq!(repeat(&guard, "s", 1)[0].count, 2);
+    drop(guard);
+    assert_eq!(rig.document("s")["toolCalls"].as_array().unwrap().len(), 6);
+}
+
 #[test]
 fn a_locked_session_is_skipped_after_a_bounded_wait() {
     let rig = Rig::new();
