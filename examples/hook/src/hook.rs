@@ -36,38 +36,39 @@ impl Hook {
         // Some hosts show standard error to the model.
         panic::set_hook(Box::new(|_| {}));
         let bytes = Arc::new(AtomicU64::new(0));
-        let (send, receive) = mpsc::channel();
-        let reading = Arc::clone(&bytes);
-        let harness = self.harness;
-        let reader = thread::Builder::new().spawn(move || {
-            let document = read_document(harness, &reading);
-            let is_whole = document.is_complete();
-            if send.send(document).is_ok() && is_whole {
-                drain(&reading);
-            }
+        let document = read_document(self.harness, &bytes);
+        if !document.is_complete() {
+            // It came to its end.
+            return say(&self.nothing());
+        }
+        let rest = || {
+            let bytes = Arc::clone(&bytes);
+            move || drain(&bytes)
+        };
+        let hook = self.clone();
+        let (answer, mut reading) = limited(PATIENCE, move || hook.answer(document), rest());
+        let answer = answer.unwrap_or_else(|trouble| {
+            skipped::note(self.harness, trouble);
+            let patience = Duration::ZERO;
+            reading = limited(patience, || None, rest()).1;
+            None
         });
-        let document = reader.ok().and_then(|_| receive.recv().ok());
-        let said = document.and_then(|document| {
-            let hook = self.clone();
-            limited(PATIENCE, move || hook.answer(document)).unwrap_or_else(|trouble| {
-                skipped::note(self.harness, trouble);
-                None
-            })
-        });
-        let said = said.unwrap_or_else(|| self.nothing());
-        let mut out = io::stdout().lock();
-        out.write_all(said.as_bytes())
-            .and_then(|()| out.flush())
-            .ok();
+        say(&answer.unwrap_or_else(|| self.nothing()));
         // A host that still writes must not find a closed pipe; one that never closes its end must
-        // not wait for us. The reader lets go of its end of the channel when it is done.
+        // not wait for us. The thread that reads the rest lets go of the channel when it is done.
         let mut seen = bytes.load(Ordering::Relaxed);
-        while let Err(RecvTimeoutError::Timeout) = receive.recv_timeout(STILL) {
-            let now = bytes.load(Ordering::Relaxed);
-            if now == seen {
-                break;
+        loop {
+            match reading.recv_timeout(STILL) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = bytes.load(Ordering::Relaxed);
+                    if now == seen {
+                        return;
+                    }
+                    seen = now;
+                }
             }
-            seen = now;
         }
     }
 
@@ -93,34 +94,48 @@ impl Hook {
     }
 }
 
-/// What `work` gives, unless it takes too long or panics.
+fn say(answer: &str) {
+    let mut out = io::stdout().lock();
+    out.write_all(answer.as_bytes())
+        .and_then(|()| out.flush())
+        .ok();
+}
+
+/// What `work` gives, unless it takes too long or panics. Its thread does `rest` afterwards, and
+/// then the channel closes.
 ///
 /// Time that our threads had to wait for a processor is not counted: on a busy machine everything
 /// takes long, and a guard that gives up then is none.
 fn limited<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, &'static str> {
+    rest: impl FnOnce() + Send + 'static,
+) -> (Result<T, &'static str>, mpsc::Receiver<T>) {
     let (send, receive) = mpsc::sync_channel(1);
-    let worker = thread::Builder::new().spawn(move || send.send(work()));
+    let worker = thread::Builder::new().spawn(move || {
+        if send.send(work()).is_ok() {
+            rest();
+        }
+    });
     if worker.is_err() {
-        return Err("no thread");
+        return (Err("no thread"), receive);
     }
     let started = Instant::now();
-    let mut rest = patience;
-    loop {
-        match receive.recv_timeout(rest) {
-            Ok(done) => return Ok(done),
-            Err(RecvTimeoutError::Disconnected) => return Err("panicked"),
+    let mut left = patience;
+    let outcome = loop {
+        match receive.recv_timeout(left) {
+            Ok(done) => break Ok(done),
+            Err(RecvTimeoutError::Disconnected) => break Err("panicked"),
             Err(RecvTimeoutError::Timeout) => {
                 let allowed = (patience + queued()).min(patience * MOST_TIMES);
-                rest = allowed.saturating_sub(started.elapsed());
-                if rest < Duration::from_millis(1) {
-                    return Err("late");
+                left = allowed.saturating_sub(started.elapsed());
+                if left < Duration::from_millis(1) {
+                    break Err("late");
                 }
             }
         }
-    }
+    };
+    (outcome, receive)
 }
 
 /// How long our threads waited for a processor, as far as the system tells.
@@ -291,17 +306,21 @@ mod tests {
     #[test]
     fn a_panic_is_no_answer() {
         let patience = Duration::from_secs(30);
-        assert_eq!(limited(patience, || "said"), Ok("said"));
-        let panicked = limited::<&str>(patience, || panic!("at the disco"));
-        assert_eq!(panicked, Err("panicked"));
+        assert_eq!(limited(patience, || "said", || {}).0, Ok("said"));
+        let panicked = limited::<&str>(patience, || panic!("at the disco"), || {});
+        assert_eq!(panicked.0, Err("panicked"));
     }
 
     #[test]
     fn who_is_late_is_not_waited_for() {
         let (_open, closed) = mpsc::channel::<()>();
         let started = Instant::now();
-        let late = limited(Duration::from_millis(10), move || closed.recv().is_ok());
-        assert_eq!(late, Err("late"));
+        let late = limited(
+            Duration::from_millis(10),
+            move || closed.recv().is_ok(),
+            || {},
+        );
+        assert_eq!(late.0, Err("late"));
         assert!(started.elapsed() < Duration::from_secs(20));
     }
 }
