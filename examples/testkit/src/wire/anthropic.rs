@@ -67,7 +67,9 @@ pub(super) fn events(step: &Step, ids: &[String]) -> Vec<String> {
 }
 
 pub(super) fn whole(step: &Step, ids: &[String]) -> Value {
-    json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": blocks(step, ids),
+    // Claude Code takes messages with one id for one message.
+    let id = ids.first().map_or("msg_last", String::as_str);
+    json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "model": "m", "content": blocks(step, ids),
         "stop_reason": stop(step), "stop_sequence": null, "usage": {"input_tokens": step.tokens, "output_tokens": 5}})
 }
 
