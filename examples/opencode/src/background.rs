@@ -135,9 +135,8 @@ impl Background {
         let Ok(Line { id, method, params }) = serde_json::from_slice(line) else {
             return Some(error(Value::Null, -32_700, "not a message of one line"));
         };
-        let params = params.map_or(Ok(Params::default()), |params| {
-            serde_json::from_str(params.get())
-        });
+        let params = params.map_or("{}", RawValue::get);
+        let params = serde_json::from_str::<Params<'_>>(params);
         let Ok(params) = params else {
             return id.map(|id| error(id, -32_602, "parameters of a wrong type"));
         };
