@@ -6,6 +6,7 @@
 //! The exact versions below are installed from npm under `target/testkit/`, which needs the network
 //! once. Exit code 77: not run, and it was said why.
 #![expect(
+    clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a program for developers"

@@ -221,15 +221,17 @@ fn a_host_of_its_own_in_the_options() {
     rig.options(&json!({"hosts": {"codex": {"loopThresholdWarn": 1, "loopThresholdEscalate": 2, "loopThresholdBlock": 3}}}));
     let third = |name| {
         let host = Host { rig: &rig, name };
-        let answers = (1..=3).map(|n| {
-            host.make(
-                &Call {
-                    session: name,
-                    ..Call::new(&format!("c{n}"), "ls")
-                },
-                "a",
-            )
-        });
+        let answers: Vec<_> = (1..=3)
+            .map(|n| {
+                host.make(
+                    &Call {
+                        session: name,
+                        ..Call::new(&format!("c{n}"), "ls")
+                    },
+                    "a",
+                )
+            })
+            .collect();
         answers.last().unwrap()[0].clone()
     };
     assert!(third("codex").contains("deny"));

@@ -166,7 +166,9 @@ fn options_of_any_shape() {
             rig: &rig,
             name: "claude",
         };
-        let answers = (1..=12).map(|n| host.make(&Call::new(&format!("c{n}"), "ls"), "x"));
+        let answers: Vec<_> = (1..=12)
+            .map(|n| host.make(&Call::new(&format!("c{n}"), "ls"), "x"))
+            .collect();
         let last = answers.last().unwrap();
         assert!(
             last[0].contains("Loop protection: 12 identical"),
