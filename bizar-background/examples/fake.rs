@@ -3,27 +3,25 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, OnceLock},
-    time::Duration,
 };
 
 use bizar_background::{
-    Agents, Event, Events, Failure, InstanceId, Limits, Message, Server, SessionSnapshot, Snapshot,
-    Spawn, StartError, Status, Transcript,
-    event::{Activity, MessageInfo, Part, Role},
+    Agents, Event, Events, Failure, InstanceId, Limits, Message, Server, Snapshot, Spawn,
+    StartError, Status,
+    event::{Activity, Role},
 };
 
 #[derive(Default)]
 struct Echo {
     events: OnceLock<Events>,
     /// What was said in each session. A run is over before anybody can look.
-    sessions: Mutex<HashMap<String, Vec<Message>>>,
+    said: Mutex<HashMap<String, Vec<Message>>>,
 }
 
 impl Server for Echo {
     async fn start(&self, events: Events) -> Result<(), StartError> {
-        self.events
-            .set(events)
-            .map_err(|_| StartError("it was started before".into()))
+        self.events.get_or_init(|| events);
+        Ok(())
     }
 
     async fn create(&self, id: InstanceId, _: &Spawn) -> Result<String, Failure> {
@@ -31,25 +29,13 @@ impl Server for Echo {
     }
 
     async fn prompt(&self, session: &str, spawn: &Spawn) -> Result<(), Failure> {
-        let message = |id: &str, role, text: String| Message {
-            info: MessageInfo {
-                id: id.into(),
-                role,
-                is_completed: true,
-                finish: Some("stop".into()),
-                ..MessageInfo::default()
-            },
-            parts: vec![Part::Text {
-                text,
-                is_hidden: false,
-            }],
-        };
-        let prompt = message("1", Role::User, spawn.prompt.clone());
-        let answer = message("2", Role::Assistant, format!("You said: {}", spawn.prompt));
-        self.sessions
-            .lock()
-            .map_err(|_| Failure::Gone)?
-            .insert(session.into(), vec![prompt, answer]);
+        let answer = format!("You said: {}", spawn.prompt);
+        let messages = vec![
+            Message::whole("1", Role::User, &spawn.prompt),
+            Message::whole("2", Role::Assistant, &answer),
+        ];
+        let mut said = self.said.lock().map_err(|_| Failure::Gone)?;
+        said.insert(session.into(), messages);
         if let Some(events) = self.events.get() {
             events.tell(Event::Status {
                 session: session.into(),
@@ -64,28 +50,9 @@ impl Server for Echo {
     }
 
     async fn observe(&self, session: &str) -> Result<Snapshot, Failure> {
-        let transcript = self.transcript(session).await?;
-        let sessions = vec![SessionSnapshot {
-            id: session.into(),
-            parent: None,
-            transcript,
-        }];
-        Ok(Snapshot {
-            sessions,
-            ..Snapshot::default()
-        })
-    }
-
-    async fn transcript(&self, session: &str) -> Result<Transcript, Failure> {
-        let messages = self
-            .sessions
-            .lock()
-            .map_err(|_| Failure::Gone)?
-            .get(session)
-            .cloned();
-        Ok(Transcript {
-            messages: messages.ok_or(Failure::Gone)?,
-        })
+        let said = self.said.lock().map_err(|_| Failure::Gone)?;
+        let messages = said.get(session).cloned().ok_or(Failure::Gone)?;
+        Ok(Snapshot::idle(session, messages))
     }
 }
 
@@ -93,13 +60,9 @@ impl Server for Echo {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agents = Agents::new(Echo::default(), Limits::default(), None);
     let run = agents.spawn(Spawn::new("parrot", "hello")).await?;
-    let collected = agents
-        .collect(run.instance_id, Some(Duration::from_secs(20)))
-        .await?;
-    assert_eq!(
-        (collected.status, collected.result.as_str()),
-        (Status::Done, "You said: hello")
-    );
+    let collected = agents.collect(run.instance_id, None).await?;
+    assert_eq!(collected.status, Status::Done);
+    assert_eq!(collected.result, "You said: hello");
     agents.shutdown().await;
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use serde::Serialize;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::{Change, InstanceId, Limits, Record, Refusal, Spawn, Status, Text, View};
+use crate::{Change, Counters, InstanceId, Limits, Record, Refusal, Spawn, Status, Text, View};
 
 mod actor;
 mod clock;
@@ -247,6 +247,13 @@ impl<S: Server> Agents<S> {
             // The machine promises a change; the time is for changes that were missed.
             let _ = tokio::time::timeout(Duration::from_millis(500), changes.recv()).await;
         }
+    }
+
+    /// What was passed over in the stream. Zero after a shutdown.
+    pub async fn counters(&self) -> Counters {
+        self.ask(|reply| Input::Counters { reply })
+            .await
+            .unwrap_or_default()
     }
 
     /// The changes of status from now on, of all instances.

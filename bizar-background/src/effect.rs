@@ -3,13 +3,14 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    InstanceId, Spawn, Transcript,
+    InstanceId, Message, Spawn, Transcript,
     event::{Activity, Request},
 };
 
 /// Something for the driver to do.
 ///
-/// Every effect but [`Effect::Persist`] and [`Effect::Respond`] is to be answered by one [`Answer`].
+/// [`Effect::Create`], [`Effect::Prompt`], [`Effect::Abort`] and [`Effect::Observe`] are to be
+/// answered by one [`Answer`] each.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Effect {
@@ -59,6 +60,9 @@ pub enum Effect {
         /// The instance.
         id: InstanceId,
     },
+    /// End the server: a run has not heard its aborts, and no other run is left. The next
+    /// [`Effect::Create`] needs a new one.
+    Retire,
 }
 
 /// What came of an effect.
@@ -121,6 +125,21 @@ pub struct Snapshot {
     pub sessions: Vec<SessionSnapshot>,
     /// Requests that nobody has answered, of any session.
     pub requests: Vec<Request>,
+}
+
+impl Snapshot {
+    /// What there is to say of an idle session without subagents.
+    #[must_use]
+    pub fn idle(session: &str, messages: Vec<Message>) -> Self {
+        Self {
+            sessions: vec![SessionSnapshot {
+                id: session.into(),
+                parent: None,
+                transcript: Transcript { messages },
+            }],
+            ..Self::default()
+        }
+    }
 }
 
 /// One session of a [`Snapshot`].

@@ -5,7 +5,7 @@
 //! twins are dropped. Members that this crate has no use for are skipped, a missing
 //! one has its zero value, and an event of an unknown type is [`Event::Unknown`].
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, mem, sync::LazyLock};
 
 use memchr::memmem::Finder;
 use serde::Deserialize;
@@ -86,6 +86,8 @@ pub enum Event<'a> {
     },
     /// An event of a type that has no meaning here.
     Unknown,
+    /// Data that [`Event::parse`] could not read, or that was too long to be kept.
+    Unreadable,
 }
 
 /// What a session is doing.
@@ -260,7 +262,7 @@ impl Event<'_> {
             Self::Delta { session, .. } => Some(session),
             Self::Asked(request) => Some(&request.session),
             Self::Error { session, .. } => session.as_deref(),
-            Self::Connected | Self::Heartbeat | Self::Unknown => None,
+            Self::Connected | Self::Heartbeat | Self::Unknown | Self::Unreadable => None,
         }
     }
 
@@ -296,6 +298,7 @@ impl Event<'_> {
             Self::Asked(request) => Event::Asked(request),
             Self::Answered { session, request } => Event::Answered { session, request },
             Self::Unknown => Event::Unknown,
+            Self::Unreadable => Event::Unreadable,
         }
     }
 }
@@ -309,22 +312,18 @@ fn read_event<'a>(kind: &str, text: &'a str) -> Result<Event<'a>, serde_json::Er
     Ok(match kind {
         DELTA => serde_json::from_str::<Delta<'a>>(text)?.into(),
         "message.part.updated" => {
-            let changed: PartChanged = serde_json::from_str(text)?;
-            let (message, session) = (
-                changed.part.message_id.clone(),
-                changed.part.session_id.clone(),
-            );
+            let mut part = serde_json::from_str::<PartChanged<'_>>(text)?.part;
             Event::Part {
-                session,
-                message,
-                part: changed.part.into(),
+                session: mem::take(&mut part.session_id),
+                message: mem::take(&mut part.message_id),
+                part: part.into(),
             }
         }
         "message.updated" => {
-            let changed: InfoChanged<wire::Info<'_>> = serde_json::from_str(text)?;
+            let mut info = serde_json::from_str::<InfoChanged<wire::Info<'_>>>(text)?.info;
             Event::Message {
-                session: changed.info.session_id.clone(),
-                info: changed.info.into(),
+                session: mem::take(&mut info.session_id),
+                info: info.into(),
             }
         }
         "session.status" => {
@@ -448,8 +447,9 @@ impl<'a> From<Delta<'a>> for Event<'a> {
 const DELTA: &str = "message.part.delta";
 
 #[derive(Deserialize)]
-struct PartChanged {
-    part: wire::Part,
+struct PartChanged<'a> {
+    #[serde(borrow)]
+    part: wire::Part<'a>,
 }
 
 #[derive(Deserialize)]

@@ -33,6 +33,8 @@ use tally::{Calls, PREVIEW, Preview, Usage};
 pub(crate) struct Outbox {
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) changes: VecDeque<Change>,
+    /// A slot was given back although its session was still busy.
+    pub(crate) has_leftovers: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -189,7 +191,11 @@ impl Instance {
             Event::Asked(request) => self.asked(now, request, limits, out),
             Event::Answered { request, .. } => self.requests.retain(|open| open.id != *request),
             Event::Deleted { .. } => self.deleted(now, session, out),
-            Event::Session { .. } | Event::Connected | Event::Heartbeat | Event::Unknown => {}
+            Event::Session { .. }
+            | Event::Connected
+            | Event::Heartbeat
+            | Event::Unknown
+            | Event::Unreadable => {}
         }
     }
 

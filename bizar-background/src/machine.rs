@@ -44,6 +44,8 @@ pub struct Machine {
 pub struct Counters {
     /// Events of types without a meaning here.
     pub unknown: u64,
+    /// Events that were no JSON, did not have the shape of their type, or were too long.
+    pub unreadable: u64,
     /// Words for what a session does that this version does not know.
     pub unknown_words: u64,
     /// Errors that named no session.
@@ -131,6 +133,7 @@ impl Machine {
         {
             instance.server_lost(now, reason, &self.limits, &mut self.out);
         }
+        self.out.has_leftovers = false;
     }
 
     /// Takes an event of the stream.
@@ -138,6 +141,7 @@ impl Machine {
         match event {
             Event::Connected => self.reconcile(now),
             Event::Unknown => self.counters.unknown += 1,
+            Event::Unreadable => self.counters.unreadable += 1,
             Event::Error { session: None, .. } => self.counters.errors_without_session += 1,
             Event::Status {
                 activity: crate::event::Activity::Unknown,
@@ -227,11 +231,18 @@ impl Machine {
         {
             self.strays.pop_front();
         }
+        if self.must_retire() {
+            self.out.has_leftovers = false;
+            self.out.effects.push_back(Effect::Retire);
+        }
     }
 
     /// The clock at which [`Machine::tick`] has something to do.
     #[must_use]
     pub fn next_tick(&self) -> Option<Duration> {
+        if self.must_retire() {
+            return Some(Duration::ZERO);
+        }
         self.instances
             .values()
             .filter_map(|instance| instance.due(&self.limits))
@@ -288,6 +299,11 @@ impl Machine {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Something that nobody wants is still busy, and nothing else would be ended with it.
+    fn must_retire(&self) -> bool {
+        self.out.has_leftovers && self.slots_taken() == 0
     }
 
     fn deliver(&mut self, now: Now, owner: InstanceId, session: &str, event: &Event<'_>) {

@@ -281,7 +281,7 @@ impl Opencode {
 impl Server for Opencode {
     async fn start(&self, events: Events) -> Result<(), StartError> {
         let run = Arc::new(self.begin().await?);
-        let first = stream::open(&run.client, &self.options.patience).await;
+        let first = stream::open(&run.client, &self.options.patience, "").await;
         let first = first.map_err(|failure| StartError(format!("no event stream: {failure}")))?;
         let ended = run.child.wait();
         let following = stream::follow(

@@ -20,6 +20,26 @@ pub struct Message {
     pub parts: Vec<Part>,
 }
 
+impl Message {
+    /// A whole message that is one text.
+    #[must_use]
+    pub fn whole(id: &str, role: Role, text: &str) -> Self {
+        Self {
+            info: MessageInfo {
+                id: id.into(),
+                role,
+                is_completed: true,
+                finish: Some("stop".into()),
+                ..MessageInfo::default()
+            },
+            parts: vec![Part::Text {
+                text: text.into(),
+                is_hidden: false,
+            }],
+        }
+    }
+}
+
 /// The text of a run.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

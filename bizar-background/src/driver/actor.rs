@@ -13,8 +13,8 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::{Records, Server, Starter, clock};
 use crate::{
-    Answer, Change, Effect, Event, Failure, InstanceId, Limits, Machine, Refusal, Spawn, Status,
-    View,
+    Answer, Change, Counters, Effect, Event, Failure, InstanceId, Limits, Machine, Refusal, Spawn,
+    Status, View,
 };
 
 /// Everything that reaches the machine.
@@ -29,6 +29,9 @@ pub(super) enum Input {
     },
     Views {
         reply: oneshot::Sender<Vec<View>>,
+    },
+    Counters {
+        reply: oneshot::Sender<Counters>,
     },
     Kill {
         id: InstanceId,
@@ -131,6 +134,9 @@ impl<S: Server> Actor<S> {
             Input::Views { reply } => {
                 let _ = reply.send(self.machine.views(now).collect());
             }
+            Input::Counters { reply } => {
+                let _ = reply.send(self.machine.counters());
+            }
             Input::Kill { id, reply } => {
                 let _ = reply.send(self.machine.kill(now, id));
             }
@@ -176,6 +182,12 @@ impl<S: Server> Actor<S> {
                     if let Some(record) = self.machine.record(id) {
                         self.records.save(record);
                     }
+                }
+                Effect::Retire => {
+                    // Known at once, so that nobody begins on it; the end itself takes its time.
+                    self.starter.retire();
+                    let starter = Arc::clone(&self.starter);
+                    tokio::spawn(async move { starter.clear().await });
                 }
                 effect => {
                     let (starter, inputs) = (Arc::clone(&self.starter), self.inputs.clone());
@@ -268,7 +280,7 @@ async fn perform<S: Server>(starter: &Starter<S>, effect: Effect) -> Option<Answ
             let _ = tokio::time::timeout(CALL, server.respond(&request, grant)).await;
             return None;
         }
-        Effect::Persist { .. } => return None,
+        Effect::Persist { .. } | Effect::Retire => return None,
     })
 }
 

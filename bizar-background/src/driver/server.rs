@@ -44,9 +44,16 @@ pub trait Server: Send + Sync + 'static {
     /// Reads what is going on, and then the messages of a session and of those below it.
     fn observe(&self, session: &str) -> impl Future<Output = Result<Snapshot, Failure>> + Send;
 
-    /// Reads the messages of a session.
-    fn transcript(&self, session: &str)
-    -> impl Future<Output = Result<Transcript, Failure>> + Send;
+    /// Reads the messages of a session, without those below it.
+    fn transcript(
+        &self,
+        session: &str,
+    ) -> impl Future<Output = Result<Transcript, Failure>> + Send {
+        async {
+            let root = self.observe(session).await?.sessions.into_iter().next();
+            root.map(|root| root.transcript).ok_or(Failure::Gone)
+        }
+    }
 
     /// Grants a request once, or refuses it.
     fn respond(
@@ -58,7 +65,7 @@ pub trait Server: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Ends the server and everything it has started.
+    /// Ends the server and everything it has started. It may be started again.
     fn stop(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
@@ -90,13 +97,12 @@ impl Events {
         Self::new(mpsc::unbounded_channel().0.downgrade())
     }
 
-    /// Tells an event. Never waits: when too many are waiting, pieces of text are dropped, nothing else.
+    /// Tells an event. Never waits: when too many are waiting, pieces of text are dropped, and
+    /// what has no meaning here; nothing else.
     pub fn tell(&self, event: Event<'_>) {
         let waiting = self.waiting.load(Ordering::Relaxed);
-        if waiting > QUEUE && matches!(event, Event::Delta { .. }) {
-            return;
-        }
-        if matches!(event, Event::Heartbeat | Event::Unknown) {
+        let is_expendable = matches!(event, Event::Delta { .. } | Event::Unknown);
+        if event == Event::Heartbeat || is_expendable && waiting > QUEUE {
             return;
         }
         if let Some(inputs) = self.inputs.upgrade() {

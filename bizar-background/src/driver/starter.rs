@@ -22,6 +22,8 @@ pub(super) struct Starter<S> {
 #[derive(Default)]
 struct State {
     is_running: bool,
+    /// It still runs, and nobody is to use it any more.
+    is_retired: bool,
     failures: Vec<Instant>,
     last: String,
 }
@@ -51,6 +53,7 @@ impl<S: Server> Starter<S> {
         let Some(pause) = self.pause()? else {
             return Ok(());
         };
+        self.end_retired().await;
         let start = async {
             tokio::time::sleep(pause).await;
             self.server.start(self.events.clone()).await
@@ -74,13 +77,31 @@ impl<S: Server> Starter<S> {
         }
     }
 
+    /// Nobody is to use the server any more: [`Self::clear`] ends it, or the next start does.
+    pub(super) fn retire(&self) {
+        let mut state = self.state();
+        state.is_retired |= mem::take(&mut state.is_running);
+    }
+
+    /// Ends a retired server.
+    pub(super) async fn clear(&self) {
+        let _gate = self.gate.lock().await;
+        self.end_retired().await;
+    }
+
+    /// The gate must be held.
+    async fn end_retired(&self) {
+        if mem::take(&mut self.state().is_retired) {
+            self.server.stop().await;
+        }
+    }
+
     /// Ends the server, or the attempt to start it.
     pub(super) async fn stop(&self) {
         self.stopping.send_replace(true);
         let _gate = self.gate.lock().await;
-        if mem::take(&mut self.state().is_running) {
-            self.server.stop().await;
-        }
+        self.retire();
+        self.end_retired().await;
     }
 
     /// How long to wait before the next attempt. `None`: somebody has started it meanwhile.

@@ -1,6 +1,6 @@
 //! The JSON shapes behind [`Event`](super::Event) and [`Transcript`](crate::Transcript).
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Deserializer, de::Visitor};
 use serde_json::value::RawValue;
@@ -11,8 +11,8 @@ use super::{Activity, MessageInfo, Request, RequestKind, Retry, Role, ServerErro
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub(crate) info: Info<'a>,
-    #[serde(default = "Vec::new")]
-    pub(crate) parts: Vec<Part>,
+    #[serde(borrow, default = "Vec::new")]
+    pub(crate) parts: Vec<Part<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -82,13 +82,13 @@ impl From<Info<'_>> for MessageInfo {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct Part<'a> {
     #[serde(default, rename = "sessionID")]
     pub(super) session_id: String,
     #[serde(default, rename = "messageID")]
     pub(super) message_id: String,
-    #[serde(default, rename = "type")]
-    kind: String,
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
     #[serde(default, deserialize_with = "lossy")]
     text: String,
     #[serde(default)]
@@ -99,20 +99,21 @@ pub(crate) struct Part {
     call_id: String,
     #[serde(default)]
     tool: String,
-    state: Option<State>,
+    #[serde(borrow)]
+    state: Option<State<'a>>,
 }
 
 #[derive(Deserialize)]
-struct State {
-    #[serde(default)]
-    status: String,
+struct State<'a> {
+    #[serde(borrow, default)]
+    status: Cow<'a, str>,
     #[serde(default, deserialize_with = "lossy")]
     error: String,
 }
 
-impl From<Part> for super::Part {
-    fn from(part: Part) -> Self {
-        match part.kind.as_str() {
+impl From<Part<'_>> for super::Part {
+    fn from(part: Part<'_>) -> Self {
+        match part.kind.as_ref() {
             "text" => Self::Text {
                 text: part.text,
                 is_hidden: part.synthetic || part.ignored,

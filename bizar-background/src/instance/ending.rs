@@ -238,6 +238,7 @@ impl Instance {
         }
         if self.outcome.is_some() && now.clock >= release {
             self.warn("still busy after the abort: the slot was given back".into());
+            out.has_leftovers = true;
             self.release();
         }
     }

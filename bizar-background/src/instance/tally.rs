@@ -7,7 +7,8 @@ use crate::event::MessageInfo;
 /// The distinct tool calls of a tree. A call's name is unique within its message only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
-    by_message: HashMap<String, Vec<(String, bool)>>,
+    /// Whether each one still runs.
+    by_message: HashMap<String, HashMap<String, bool>>,
     count: usize,
 }
 
@@ -18,11 +19,11 @@ impl Calls {
             Some(calls) => calls,
             None => self.by_message.entry(message.into()).or_default(),
         };
-        if let Some(known) = calls.iter_mut().find(|known| known.0 == call) {
-            known.1 &= is_open;
+        if let Some(known) = calls.get_mut(call) {
+            *known &= is_open;
             return false;
         }
-        calls.push((call.into(), is_open));
+        calls.insert(call.into(), is_open);
         self.count += 1;
         true
     }
@@ -37,7 +38,10 @@ impl Calls {
     }
 
     pub(super) fn has_open(&self) -> bool {
-        self.by_message.values().flatten().any(|call| call.1)
+        self.by_message
+            .values()
+            .flat_map(HashMap::values)
+            .any(|is_open| *is_open)
     }
 }
 

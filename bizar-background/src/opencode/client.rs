@@ -118,7 +118,23 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response<Incoming>, Failure> {
-        let request = self.request(method, path, body)?;
+        self.exchange(self.request(method, path, body)?).await
+    }
+
+    /// Asks for a stream of events, from the one on that follows `last_id`.
+    pub(super) async fn stream(
+        &self,
+        path: &str,
+        last_id: &str,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut request = self.request(Method::GET, path, None)?;
+        if let (false, Ok(last_id)) = (last_id.is_empty(), HeaderValue::from_str(last_id)) {
+            request.headers_mut().insert("last-event-id", last_id);
+        }
+        self.exchange(request).await
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Failure> {
         let exchange = async {
             let socket = TcpStream::connect(self.address.address()).await;
             let socket = socket.map_err(|error| unclear(format!("no connection: {error}")))?;

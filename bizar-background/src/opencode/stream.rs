@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use hyper::{Method, body::Incoming};
+use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::{Patience, client::Client};
@@ -15,15 +15,21 @@ pub(super) struct Open {
     parser: SseParser,
     /// What came together with the first event.
     early: Vec<Event<'static>>,
+    /// The name of the last event that had one.
+    last_id: String,
 }
 
 /// Opens the stream, and waits until it says that it is connected.
-pub(super) async fn open(client: &Client, patience: &Patience) -> Result<Open, Failure> {
-    let response = match client.send(Method::GET, "/global/event", None).await? {
+///
+/// `last_id` is for servers that tell again what came after it. What is lost is read anyway.
+pub(super) async fn open(
+    client: &Client,
+    patience: &Patience,
+    last_id: &str,
+) -> Result<Open, Failure> {
+    let response = match client.stream("/global/event", last_id).await? {
         response if response.status() == hyper::StatusCode::NOT_FOUND => {
-            client
-                .send(Method::GET, &client.here("/event"), None)
-                .await?
+            client.stream(&client.here("/event"), last_id).await?
         }
         response => response,
     };
@@ -37,6 +43,7 @@ pub(super) async fn open(client: &Client, patience: &Patience) -> Result<Open, F
         body: response.into_body(),
         parser: SseParser::default(),
         early: Vec::new(),
+        last_id: last_id.into(),
     };
     let connected = async {
         while !stream.early.contains(&Event::Connected) {
@@ -62,7 +69,7 @@ pub(super) async fn open(client: &Client, patience: &Patience) -> Result<Open, F
 /// Tells all events, for ever: a stream that ends or falls silent is opened again.
 pub(super) async fn follow(client: Client, patience: Patience, first: Open, events: Events) {
     let mut stream = Some(first);
-    let mut failures = 0;
+    let (mut failures, mut last_id) = (0, String::new());
     loop {
         if let Some(mut open) = stream.take() {
             failures = 0;
@@ -70,10 +77,11 @@ pub(super) async fn follow(client: Client, patience: Patience, first: Open, even
             while let Ok(true) =
                 timeout(patience.silence, open.read(|event| events.tell(event))).await
             {}
+            last_id = open.last_id;
         }
         tokio::time::sleep(pause(&patience, failures)).await;
         failures += 1;
-        stream = open(&client, &patience).await.ok();
+        stream = open(&client, &patience, &last_id).await.ok();
     }
 }
 
@@ -84,12 +92,17 @@ impl Open {
             return false;
         };
         if let Some(bytes) = frame.data_ref() {
+            let dropped = self.parser.dropped();
             self.parser.feed(bytes, |data| {
-                // What cannot be read is passed over: the next look at the server tells what was missed.
-                if let Ok(Some(event)) = Event::parse(&data.data) {
+                if !data.id.is_empty() && data.id != self.last_id {
+                    data.id.as_ref().clone_into(&mut self.last_id);
+                }
+                // What cannot be read is counted: the next look at the server tells what was missed.
+                if let Some(event) = Event::parse(&data.data).unwrap_or(Some(Event::Unreadable)) {
                     tell(event);
                 }
             });
+            (dropped..self.parser.dropped()).for_each(|_| tell(Event::Unreadable));
         }
         true
     }
@@ -103,4 +116,25 @@ fn pause(patience: &Patience, failures: u32) -> Duration {
         .min(patience.reconnect_most);
     let jitter = process::since_boot().subsec_nanos() % 256;
     doubled * (192 + jitter / 4) / 256
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bg_09_pauses_grow_to_a_limit_and_differ() {
+        let patience = Patience::default();
+        let mut seen = std::collections::BTreeSet::new();
+        for failures in (0..40).cycle().take(4_000) {
+            let whole = Duration::from_millis(250 << failures.min(10)).min(Duration::from_secs(5));
+            let pause = pause(&patience, failures);
+            assert!(
+                whole * 3 / 4 <= pause && pause < whole,
+                "{failures}: {pause:?}"
+            );
+            seen.insert(pause);
+        }
+        assert!(seen.len() > 50, "{} pauses", seen.len());
+    }
 }

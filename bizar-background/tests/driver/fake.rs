@@ -6,97 +6,20 @@ use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
-    os::unix::{fs::PermissionsExt, process::CommandExt},
-    path::{Path, PathBuf},
+    os::unix::process::CommandExt,
+    path::PathBuf,
     process::{Child, Command},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use bizar_background::opencode::{Options, Patience, watchdog};
+use bizar_background::opencode::watchdog;
 use serde_json::{Value, json};
 
-/// A project folder with the two scripts in it.
-pub(crate) struct Stage {
-    pub(crate) directory: tempfile::TempDir,
-}
-
-impl Stage {
-    pub(crate) fn new() -> Self {
-        let stage = Self {
-            directory: tempfile::tempdir().unwrap(),
-        };
-        let this = std::env::current_exe().unwrap();
-        let run = |test: &str| {
-            format!(
-                "exec '{}' fake::{test} --exact --nocapture --test-threads=1\n",
-                this.display()
-            )
-        };
-        stage.script("opencode", &format!("if [ \"$1\" = --version ]; then echo 1.18.33; exit 0; fi\nFAKE_ARGUMENTS=\"$*\" {}", run("a_fake_refuses_strangers")));
-        stage.script(
-            "watchdog",
-            &format!(
-                "WATCHDOG_ARGUMENTS=\"$*\" {}",
-                run("a_watchdog_gives_the_exit_code")
-            ),
-        );
-        stage
-    }
-
-    /// `mode`: how the program misbehaves, see [`Fake::run`].
-    pub(crate) fn options(&self, mode: &str) -> Options {
-        options(self.directory.path(), mode)
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap_or_default()
-    }
-
-    pub(crate) fn script(&self, name: &str, body: &str) {
-        let path = self.path(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{body}")).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-    }
-}
-
-pub(crate) fn options(directory: &Path, mode: &str) -> Options {
-    let mut options = Options::new(directory.join("opencode"), directory);
-    options.environment = vec![
-        ("FAKE_MODE".into(), Some(mode.into())),
-        (
-            "FAKE_DIRECTORY".into(),
-            Some(directory.display().to_string()),
-        ),
-    ];
-    options.patience = Patience {
-        reconnect: Duration::from_millis(20),
-        reconnect_most: Duration::from_millis(200),
-        ..Patience::default()
-    };
-    options
-}
-
-/// Whether a process is there and no zombie.
-pub(crate) fn is_running(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')')
-        .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
-}
-
-pub(crate) async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
-    for _ in 0..1_000 {
-        if is_true() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not happen in 10 s");
-}
+use crate::stage::Stage;
 
 #[test]
 fn a_fake_refuses_strangers() {
@@ -188,6 +111,9 @@ impl Fake {
             loop {
                 std::thread::sleep(Duration::from_millis(100));
                 beat.tell(&json!({"type": "server.heartbeat", "properties": {}}));
+                if beat.mode == "closes" {
+                    beat.cut();
+                }
             }
         });
         for socket in listener.incoming() {
@@ -244,6 +170,9 @@ impl Fake {
                 Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                     length = value.parse().unwrap()
                 }
+                Some((name, value)) if name.eq_ignore_ascii_case("last-event-id") => {
+                    self.log("last-event-ids", value)
+                }
                 Some((name, value)) if name.eq_ignore_ascii_case("authorization") => {
                     authorization = value.into()
                 }
@@ -293,11 +222,25 @@ impl Fake {
             &json!({"type": "server.connected", "properties": {}}),
         )
         .unwrap();
+        if self.mode == "garbage" {
+            let unknown = json!({"type": "lsp.updated", "properties": {}});
+            send(&mut socket, &unknown).unwrap();
+            let status = json!({"type": "session.status", "properties": {"sessionID": 7}});
+            send(&mut socket, &status).unwrap();
+            socket.write_all(b"data: {\"type\n\n").unwrap();
+            let long = "o".repeat(17 << 20);
+            socket
+                .write_all(format!("data: {long}\n\n").as_bytes())
+                .unwrap();
+        }
         self.streams.lock().unwrap().push(socket);
         self.log("streams", "one");
     }
 
     fn tell(&self, event: &Value) {
+        if self.mode == "heartbeats" && event["type"] != "server.heartbeat" {
+            return;
+        }
         self.streams
             .lock()
             .unwrap()
@@ -348,7 +291,9 @@ impl Fake {
                 return Some((204, Value::Null));
             }
             ("POST", ["session", id, "abort"]) => {
-                self.end(id, "MessageAbortedError");
+                if self.mode != "stubborn" {
+                    self.end(id, "MessageAbortedError");
+                }
                 json!(true)
             }
             _ => return None,
@@ -393,6 +338,10 @@ impl Fake {
                     self.cut();
                     std::thread::sleep(Duration::from_millis(30));
                 }
+                self.end(id, "");
+            }
+            "TURN" => {
+                std::thread::sleep(Duration::from_millis(600));
                 self.end(id, "");
             }
             "CRASH" => std::process::exit(9),
@@ -463,8 +412,10 @@ fn updated(message: &Value) -> Value {
 }
 
 fn send(socket: &mut TcpStream, event: &Value) -> std::io::Result<()> {
-    socket
-        .write_all(format!("data: {}\n\n", json!({"directory": "/d", "payload": event})).as_bytes())
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let id = COUNT.fetch_add(1, Ordering::Relaxed);
+    let data = json!({"directory": "/d", "payload": event});
+    socket.write_all(format!("id: {id}\ndata: {data}\n\n").as_bytes())
 }
 
 fn respond(socket: &mut TcpStream, status: u16, body: &str) {
@@ -475,18 +426,4 @@ fn respond(socket: &mut TcpStream, status: u16, body: &str) {
     let _ = socket
         .write_all(head.as_bytes())
         .and_then(|()| socket.write_all(body.as_bytes()));
-}
-
-/// Whether `needle` stands in any file below `directory`.
-pub(crate) fn holds(directory: &Path, needle: &str) -> bool {
-    std::fs::read_dir(directory).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            return holds(&path, needle);
-        }
-        let bytes = std::fs::read(&path).unwrap_or_default();
-        bytes
-            .windows(needle.len())
-            .any(|window| window == needle.as_bytes())
-    })
 }

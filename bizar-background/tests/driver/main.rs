@@ -17,4 +17,5 @@ mod records;
 mod requests;
 mod secrecy;
 mod serve;
+mod stage;
 mod stream;

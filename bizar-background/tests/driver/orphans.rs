@@ -8,11 +8,11 @@ use std::{
 };
 
 use bizar_background::{
-    Agents, Limits, Spawn,
+    Agents, Limits, Spawn, Status,
     opencode::{Opencode, Options},
 };
 
-use crate::fake::{Stage, is_running, options, until};
+use crate::stage::{Stage, is_running, options, until};
 
 /// A process that owns a server on which a shell command runs, until it is killed.
 struct Owner(Child);
@@ -50,18 +50,11 @@ impl Owner {
     /// SIGKILL, as soon as the shell command runs. Gives the server and the shell.
     async fn kill_midrun(mut self, stage: &Stage) -> (u32, u32) {
         until("a shell command", || stage.path("owned").exists()).await;
-        let serve = stage
-            .read("starts")
-            .trim()
-            .rsplit(' ')
-            .next()
-            .unwrap()
-            .parse()
-            .unwrap();
+        let serve = started(stage);
         let shell = stage.read("shells").trim().parse().unwrap();
         assert_eq!((is_running(serve), is_running(shell)), (true, true));
         until("a session of its own", || {
-            session_of(shell) != session_of(serve)
+            field(shell, SESSION) != field(serve, SESSION)
         })
         .await;
         self.0.kill().unwrap();
@@ -76,10 +69,20 @@ impl Drop for Owner {
     }
 }
 
-fn session_of(pid: u32) -> String {
+/// A field of `/proc/<pid>/stat`, counted from the one after the name.
+fn field(pid: u32, which: usize) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields = stat.rsplit_once(')').unwrap().1;
-    fields.split_ascii_whitespace().nth(3).unwrap().into()
+    fields.split_ascii_whitespace().nth(which).unwrap().into()
+}
+
+const GROUP: usize = 2;
+const SESSION: usize = 3;
+
+/// The process of the last server that was started.
+fn started(stage: &Stage) -> u32 {
+    let starts = stage.read("starts");
+    starts.trim().rsplit(' ').next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -173,6 +176,53 @@ fn bg_05_a_server_that_was_left_is_ended_at_the_next_start() {
                 .success()
         );
     });
+}
+
+#[tokio::test]
+async fn bg_06_a_wrapper_that_outlives_the_first_signal_is_killed_with_its_group() {
+    let stage = Stage::new();
+    let wrapper = "trap 'echo TERM >> \"$FAKE_DIRECTORY/signals\"' TERM
+        (trap '' TERM; exec \"$FAKE_DIRECTORY/opencode\" \"$@\") &
+        wait; wait; sleep 60";
+    stage.script("wrapper", wrapper);
+    let mut options = stage.options("");
+    options.program = stage.path("wrapper");
+    options.patience.stop = Duration::from_millis(500);
+    let agents = Agents::new(Opencode::new(options), Limits::default(), None);
+    agents.start().await.unwrap();
+    let (wrapper, serve) = (agents.server().pid().unwrap(), started(&stage));
+    assert_ne!(wrapper, serve);
+    for pid in [wrapper, serve] {
+        assert_eq!(field(pid, GROUP), wrapper.to_string());
+    }
+    agents.shutdown().await;
+    assert_eq!(stage.read("signals"), "TERM\n", "it was asked first");
+    until("the end of both", || {
+        !is_running(wrapper) && !is_running(serve)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bg_036_a_command_that_survives_its_abort_is_ended_when_nothing_else_runs() {
+    let stage = Stage::new();
+    let mut limits = Limits::default();
+    limits.timing.abort = Duration::from_millis(200);
+    limits.timing.drain = Duration::from_millis(200);
+    let agents = Agents::new(Opencode::new(stage.options("stubborn")), limits, None);
+    let other = agents.spawn(Spawn::new("mimir", "SLOW")).await.unwrap();
+    let run = agents.spawn(Spawn::new("mimir", "SHELL")).await.unwrap();
+    let shell: u32 = stage.read("shells").trim().parse().unwrap();
+    let killed = agents.kill(run.instance_id).await.unwrap();
+    assert_eq!(killed.status, Status::Killed);
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(is_running(shell), "ending it would end the other run");
+    agents.kill(other.instance_id).await.unwrap();
+    until("the end of the command", || !is_running(shell)).await;
+    let run = agents.spawn(Spawn::new("mimir", "PLAIN")).await.unwrap();
+    let collected = agents.collect(run.instance_id, None).await.unwrap();
+    assert_eq!(collected.status, Status::Done, "on another server");
+    agents.shutdown().await;
 }
 
 fn block_on(test: impl Future<Output = ()>) {

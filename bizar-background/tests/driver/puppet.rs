@@ -9,9 +9,8 @@ use std::{
 };
 
 use bizar_background::{
-    Event, Events, Failure, InstanceId, Message, Server, SessionSnapshot, Snapshot, Spawn,
-    StartError, Transcript,
-    event::{Activity, MessageInfo, Part, Role},
+    Event, Events, Failure, InstanceId, Message, Server, Snapshot, Spawn, StartError, Transcript,
+    event::{Activity, Role},
 };
 
 #[derive(Clone, Default)]
@@ -66,20 +65,7 @@ impl Puppet {
 }
 
 pub(crate) fn message(session: &str, role: Role, text: &str) -> Message {
-    let info = MessageInfo {
-        id: format!("{session}_{text}"),
-        role,
-        is_completed: true,
-        finish: Some("stop".into()),
-        ..MessageInfo::default()
-    };
-    Message {
-        info,
-        parts: vec![Part::Text {
-            text: text.into(),
-            is_hidden: false,
-        }],
-    }
+    Message::whole(&format!("{session}_{text}"), role, text)
 }
 
 impl Server for Puppet {
@@ -131,19 +117,11 @@ impl Server for Puppet {
     async fn observe(&self, session: &str) -> Result<Snapshot, Failure> {
         let sessions = self.0.sessions.lock().unwrap();
         let (is_busy, messages) = sessions.get(session).cloned().ok_or(Failure::Gone)?;
-        let transcript = Transcript { messages };
-        Ok(Snapshot {
-            active: is_busy
-                .then(|| (session.to_owned(), Activity::Busy))
-                .into_iter()
-                .collect(),
-            sessions: vec![SessionSnapshot {
-                id: session.into(),
-                parent: None,
-                transcript,
-            }],
-            requests: vec![],
-        })
+        let mut snapshot = Snapshot::idle(session, messages);
+        if is_busy {
+            snapshot.active.insert(session.into(), Activity::Busy);
+        }
+        Ok(snapshot)
     }
 
     async fn transcript(&self, session: &str) -> Result<Transcript, Failure> {

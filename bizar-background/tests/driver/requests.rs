@@ -3,8 +3,8 @@
 use bizar_background::{Permissions, Spawn, Status};
 
 use crate::{
-    fake::Stage,
     serve::{WAIT, agents, go, refusal},
+    stage::Stage,
 };
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bizar_background::{Agents, Limits, Spawn, opencode::Opencode};
 
-use crate::fake::{Stage, holds};
+use crate::stage::{Stage, holds};
 
 /// Reads the secret where it must be: in the environment of the child.
 fn secret_of(pid: u32) -> String {
@@ -30,7 +30,7 @@ async fn bg_071_nothing_writes_the_secret() {
     let run = agents.spawn(Spawn::new("mimir", "SLOW")).await.unwrap();
     let secret = secret_of(agents.server().pid().unwrap());
     assert_eq!(secret.len(), 43, "32 bytes, base64url without padding");
-    crate::fake::until("output", || agents.server().output().len() > 60 << 10).await;
+    crate::stage::until("output", || agents.server().output().len() > 60 << 10).await;
     let mut said = vec![
         agents.server().output(),
         format!("{:?} {agents:?}", agents.server()),

@@ -10,7 +10,7 @@ use bizar_background::{
     opencode::{Opencode, Options},
 };
 
-use crate::fake::{Stage, is_running, until};
+use crate::stage::{Stage, is_running, until};
 
 pub(crate) const WAIT: Option<Duration> = Some(Duration::from_secs(30));
 const PREFIX: &str = "the session could not be made: background agents are not available: ";

@@ -1,9 +1,9 @@
 //! Runs that are ended from outside.
 
-use bizar_background::{Answer, Limits, Permissions, Status};
+use bizar_background::{Answer, Effect, Limits, Permissions, Status};
 
 use super::running;
-use crate::rig::{Rig, aborted, busy, child, completed, delta, error, idle, permission};
+use crate::rig::{Rig, aborted, busy, child, completed, delta, error, idle, permission, plain};
 
 #[test]
 fn bg_031_the_deadline_does_not_overwrite_a_kill() {
@@ -83,6 +83,35 @@ fn bg_036_a_session_that_stays_busy_after_its_abort() {
             "still busy after the abort: the slot was given back"
         ]
     );
+    assert_eq!(
+        rig.effects.last(),
+        Some(&Effect::Retire),
+        "nothing else runs: what it runs is ended with the server"
+    );
+    rig.pass(60_000);
+    let retired = rig
+        .effects
+        .iter()
+        .filter(|effect| **effect == Effect::Retire);
+    assert_eq!(retired.count(), 1);
+}
+
+#[test]
+fn bg_036_the_server_is_not_ended_under_another_run() {
+    let (mut rig, id) = running();
+    let other = rig.spawn();
+    rig.event(busy("ses_2"));
+    rig.kill(id);
+    rig.pass(20_000);
+    assert_eq!(
+        (rig.view(id).draining, rig.machine.slots_taken()),
+        (false, 1)
+    );
+    assert!(!rig.effects.contains(&Effect::Retire));
+    rig.events(plain("ses_2"));
+    rig.pass(0);
+    assert_eq!(rig.status(other), Status::Done);
+    assert_eq!(rig.effects.last(), Some(&Effect::Retire));
 }
 
 #[test]
