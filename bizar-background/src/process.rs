@@ -38,13 +38,23 @@ pub(crate) enum Signal {
 }
 
 /// Signals a process group. Group 0 and 1 are never ours.
+///
+/// Windows knows neither groups nor gentle signals: there, a kill ends the process with all
+/// below it whose parents still run.
 pub(crate) fn signal_group(group: u32, signal: Signal) {
     #[cfg(unix)]
     if let Some(group) = target(group) {
         // SAFETY: kill takes no pointers; a group that is gone is an error that means nothing.
         unsafe { libc::kill(-group, number(signal)) };
     }
-    #[cfg(not(unix))]
+    #[cfg(windows)]
+    if signal == Signal::Kill {
+        // What is gone already cannot be ended, and nothing else can be done about the rest.
+        let _ = Command::new("taskkill")
+            .args(["/F", "/T", "/PID", &group.to_string()])
+            .output();
+    }
+    #[cfg(not(any(unix, windows)))]
     let _ = (group, signal);
 }
 
@@ -163,7 +173,10 @@ impl Identity {
         #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
         return Self::from_ps(pid);
         #[cfg(not(unix))]
-        return None;
+        {
+            let _ = pid;
+            None
+        }
     }
 
     /// Whether the number still belongs to the same process, with the same command line.

@@ -395,7 +395,11 @@ impl Instance {
 
     fn gap_text(&self, gap: Gap) -> String {
         match (gap, self.rejected.last()) {
-            (Gap::ToolCalls, Some(title)) => format!("stopped at a rejected permission: {title}"),
+            (Gap::ToolCalls, Some(title)) => {
+                // The reason is stored, and the patterns of a permission are arguments.
+                let name = title.split(" (").next().unwrap_or_default();
+                format!("stopped at a rejected permission: {name}")
+            }
             (Gap::ToolCalls, None) => "the run ended after tool calls without an answer".into(),
             (Gap::Unanswered, _) => "the run ended with an unanswered message".into(),
             (Gap::Open, _) => "the run ended in the middle of an answer".into(),

@@ -8,8 +8,12 @@
 //! A program offers this by calling [`run`] first thing when it is started with an
 //! argument of its choice, and names itself in [`Options::watchdog`](super::Options::watchdog).
 //!
-//! On Linux, everything below is ended, however it was started. On other systems only the
-//! process group of the server is; on Windows only the server itself.
+//! On Linux, everything below is ended, however it was started, and the server does not
+//! outlive the watchdog either. On other Unix systems the process group of the server is
+//! ended; commands in sessions of their own stay, since nothing tells whose they were once
+//! their parent is gone. On Windows, the server is killed with all below it whose parents
+//! still run; there is no job object, which would need a call that std does not have. Only
+//! Linux is tested.
 
 use std::{
     ffi::OsString,

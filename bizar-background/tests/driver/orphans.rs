@@ -112,13 +112,7 @@ fn bg_05_without_a_watchdog_the_server_ends_with_its_owner() {
         let (serve, shell) = Owner::new(test, &stage).kill_midrun(&stage).await;
         until("the end of the server", || !is_running(serve)).await;
         assert!(is_running(shell), "what only a watchdog can do");
-        assert!(
-            Command::new("kill")
-                .arg(shell.to_string())
-                .status()
-                .unwrap()
-                .success()
-        );
+        end(shell);
     });
 }
 
@@ -168,13 +162,7 @@ fn bg_05_a_server_that_was_left_is_ended_at_the_next_start() {
         assert_eq!(notes(), 1, "the new one is noted");
         agents.shutdown().await;
         assert_eq!(notes(), 0, "what was ended is not");
-        assert!(
-            Command::new("kill")
-                .arg(shell.to_string())
-                .status()
-                .unwrap()
-                .success()
-        );
+        end(shell);
     });
 }
 
@@ -223,6 +211,11 @@ async fn bg_036_a_command_that_survives_its_abort_is_ended_when_nothing_else_run
     let collected = agents.collect(run.instance_id, None).await.unwrap();
     assert_eq!(collected.status, Status::Done, "on another server");
     agents.shutdown().await;
+}
+
+fn end(pid: u32) {
+    let status = Command::new("kill").arg(pid.to_string()).status();
+    assert!(status.unwrap().success());
 }
 
 fn block_on(test: impl Future<Output = ()>) {

@@ -3,7 +3,7 @@
 use bizar_background::{Event, InstanceId, Spawn, Status, event::ToolState};
 
 use crate::rig::{
-    Rig, aborted, assistant, busy, completed, delta, error, failed, idle, plain, retry,
+    Rig, aborted, assistant, busy, completed, cut_off, delta, error, failed, idle, plain, retry,
     server_error, step, text, tool, user,
 };
 
@@ -99,11 +99,7 @@ fn trace_03_abort_midstream() {
         idle("ses_1"),
         idle("ses_1"),
         text("ses_1", "m2", "w0 w1"),
-        failed(
-            "ses_1",
-            "m2",
-            server_error("MessageAbortedError", "Aborted"),
-        ),
+        cut_off("ses_1", "m2"),
         idle("ses_1"),
     ]);
     rig.answer(bizar_background::Answer::Aborted { id });
@@ -121,11 +117,7 @@ fn trace_04_abort_before_first_step() {
     rig.kill(id);
     rig.events([
         busy("ses_1"),
-        failed(
-            "ses_1",
-            "m2",
-            server_error("MessageAbortedError", "Aborted"),
-        ),
+        cut_off("ses_1", "m2"),
         idle("ses_1"),
         idle("ses_1"),
     ]);
@@ -143,11 +135,7 @@ fn trace_05_abort_while_a_tool_runs() {
         aborted("ses_1"),
         idle("ses_1"),
         tool("ses_1", "m2", "call_0", ENDED),
-        failed(
-            "ses_1",
-            "m2",
-            server_error("MessageAbortedError", "Aborted"),
-        ),
+        cut_off("ses_1", "m2"),
         idle("ses_1"),
     ]);
     rig.answer(bizar_background::Answer::Aborted { id });
@@ -267,11 +255,7 @@ fn trace_18_disposed_midrun() {
         aborted("ses_1"),
         idle("ses_1"),
         idle("ses_1"),
-        failed(
-            "ses_1",
-            "m2",
-            server_error("MessageAbortedError", "Aborted"),
-        ),
+        cut_off("ses_1", "m2"),
     ]);
     assert_eq!(rig.end(id), (Status::Failed, "aborted from outside".into()));
 }

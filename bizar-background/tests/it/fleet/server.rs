@@ -7,8 +7,8 @@ use bizar_background::{
 
 use super::{GUARD, Look, Sim, pick};
 use crate::rig::{
-    aborted, assistant, busy, child, completed, delta, error, failed, idle, permission, retry,
-    server_error, step, text, tool, user,
+    aborted, assistant, busy, child, completed, cut_off, delta, error, failed, idle, permission,
+    retry, server_error, step, text, tool, user,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -228,11 +228,7 @@ impl Sim {
                 {
                     actor.play = Play::Idle;
                     let message = format!("{session}_m{}", actor.messages);
-                    let end = failed(
-                        &session,
-                        &message,
-                        server_error("MessageAbortedError", "Aborted"),
-                    );
+                    let end = cut_off(&session, &message);
                     self.say(
                         &session,
                         vec![aborted(&session), idle(&session), end, idle(&session)],

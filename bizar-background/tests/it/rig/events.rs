@@ -110,6 +110,11 @@ pub(crate) fn failed(session: &str, id: &str, error: ServerError) -> Event<'stat
     message(session, info)
 }
 
+/// The message that an abort has left.
+pub(crate) fn cut_off(session: &str, id: &str) -> Event<'static> {
+    failed(session, id, server_error("MessageAbortedError", "Aborted"))
+}
+
 pub(crate) fn costs(session: &str, id: &str, cost: f64, tokens: u64) -> Event<'static> {
     message(
         session,

@@ -3,9 +3,7 @@
 use bizar_background::{Status, event::ToolState};
 
 use super::{ENDED, OPEN, done, started};
-use crate::rig::{
-    aborted, assistant, busy, child, completed, failed, idle, server_error, text, tool, user,
-};
+use crate::rig::{aborted, assistant, busy, child, completed, cut_off, idle, text, tool, user};
 
 #[test]
 fn trace_13_subagent() {
@@ -61,11 +59,7 @@ fn trace_14_subagent_aborted_with_its_parent() {
         idle("ses_2"),
         aborted("ses_1"),
         idle("ses_1"),
-        failed(
-            "ses_1",
-            "m2",
-            server_error("MessageAbortedError", "Aborted"),
-        ),
+        cut_off("ses_1", "m2"),
         idle("ses_1"),
     ]);
     rig.answer(bizar_background::Answer::Aborted { id });
