@@ -120,6 +120,21 @@ fn two_managers_leave_the_live_records_of_each_other_alone() {
         "{refused}"
     );
     assert_eq!(record(&rig, &id)["status"], "running");
+
+    // The server may be started before it is needed, and permissions be granted.
+    let options = json!({"backgroundEager": true, "backgroundPermissions": "allow"});
+    other.open(&rig.sandbox.project(), &options);
+    eventually("a server", || servers(other.pid()).len() == 1);
+    let fetch = json!({"url": "http://127.0.0.1:9/", "format": "text"});
+    let script = Script::new()
+        .call("webfetch", fetch)
+        .say("asked and granted");
+    let granted = other.collect(&other.spawn(&script));
+    assert_eq!(
+        (&granted["status"], &granted["result"]),
+        (&json!("done"), &json!("asked and granted")),
+        "{granted}"
+    );
     other.end();
 
     let done = one.collect(&id);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bizar_testkit::{Client, ModelServer, Process, Sandbox, Script};
 use serde_json::{Value, json};
 
-use crate::rig::{PROGRAM, Rig, eventually};
+use crate::rig::{PROGRAM, Rig};
 
 pub(crate) struct Manager {
     process: Mutex<Process>,
@@ -134,15 +134,15 @@ impl Manager {
 
     /// Waits until the status of an instance is as wanted, and gives it.
     pub(crate) fn until(&self, id: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut last = Value::Null;
-        eventually(what, || {
-            last = self.status(id);
-            wanted(&last) || {
-                thread::sleep(Duration::from_millis(30));
-                false
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let view = self.status(id);
+            if wanted(&view) {
+                return view;
             }
-        });
-        last
+            assert!(Instant::now() < end, "{what} did not come about: {view}");
+            thread::sleep(Duration::from_millis(30));
+        }
     }
 
     pub(crate) fn ask(&self, method: &str, params: Value) -> Value {

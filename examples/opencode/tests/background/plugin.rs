@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bizar_testkit::{
-    Client, Opencode, Sandbox, Script, Step, is_alive, processes_with, signal_process,
+    Client, Hang, Opencode, Sandbox, Script, Step, is_alive, processes_with, signal_process,
 };
 use serde_json::{Value, json};
 
@@ -159,6 +159,43 @@ fn two_agents_work_while_the_main_session_goes_on() {
         "{programs:?}"
     );
     assert_eq!(servers(server.id()).len(), 1);
+}
+
+#[test]
+fn a_conversation_that_is_aborted_while_it_waits_ends_no_agent() {
+    let Some(host) = host("a_conversation_that_is_aborted_while_it_waits_ends_no_agent") else {
+        return;
+    };
+    let server = &host.server;
+    let session = server.session().unwrap();
+    let hanging = Script::new().then(Step::say("never").hanging(Hang::Stream));
+    let args = json!({"agent": "general", "prompt": hanging.prompt("go ")});
+    let run = tool(server, &session, "odin", "bizar_spawn_background", args).unwrap();
+    let id = json!({"instanceId": run["instanceId"]});
+
+    let wait = Script::new().call("bizar_collect", id.clone()).say("never");
+    let text = wait.prompt("go ");
+    let body = json!({"agent": "odin", "parts": [{"type": "text", "text": text}]});
+    let path = format!("/session/{session}/prompt_async");
+    server.request("POST", &path, Some(&body)).unwrap();
+    let last = || server.calls(&session).unwrap().pop().unwrap_or_default();
+    eventually("a wait", || {
+        last()["tool"] == "bizar_collect" && last()["state"]["status"] == "running"
+    });
+    server
+        .request("POST", &format!("/session/{session}/abort"), None)
+        .unwrap();
+    eventually("the end of the wait", || {
+        last()["state"]["status"] == "error"
+    });
+
+    let view = tool(server, &session, "odin", "bizar_status", id.clone()).unwrap();
+    assert!(
+        ["pending", "running"].contains(&view["status"].as_str().unwrap()),
+        "{view}"
+    );
+    let killed = tool(server, &session, "odin", "bizar_kill", id).unwrap();
+    assert_eq!(killed["status"], "killed");
 }
 
 #[test]
