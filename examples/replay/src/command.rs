@@ -20,13 +20,17 @@ use crate::{
 /// Reads sessions of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, Cline, Kimi Code, droid, `opencode export` and its own JSON
 /// Lines, told apart by content, and judges every call. Without a PATH it judges a session made for this program.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
 struct Command {
     #[command(subcommand)]
     other: Option<Other>,
     #[command(flatten)]
     judge: JudgeArgs,
 }
+
+const EXIT_CODES: &str = "\
+Exit code: 0; 1 if --fail-on was reached; 2 if a path cannot be opened, nothing in it could be used, or the command line is wrong.
+Calls are numbered from 0 in every format. Nothing leaves the machine. Environment: HOME, CLAUDE_CONFIG_DIR, CODEX_HOME, NO_COLOR.";
 
 #[derive(Debug, Subcommand)]
 enum Other {
@@ -46,7 +50,7 @@ struct JudgeArgs {
     #[arg(long, value_enum, default_value_t, conflicts_with = "compare")]
     format: OutputFormat,
     /// Look where harnesses on this machine keep their sessions (below HOME, CLAUDE_CONFIG_DIR, CODEX_HOME).
-    #[arg(long)]
+    #[arg(long, conflicts_with = "paths")]
     find: bool,
     /// Judge by every rule and print one table.
     #[arg(long)]
@@ -210,8 +214,7 @@ fn compare(
 fn input(args: &JudgeArgs) -> Result<Input, String> {
     if args.find {
         let home = std::env::home_dir().ok_or("no home directory to look in")?;
-        let mut places = usual_places(&home, |name| std::env::var_os(name));
-        places.extend(args.paths.iter().cloned());
+        let places = usual_places(&home, |name| std::env::var_os(name));
         let input = Input::of_places(&places);
         if input.is_empty() {
             return Err("no recorded sessions in the usual places".to_owned());

@@ -208,7 +208,11 @@ impl Input {
                 }
             }
             if found.good.get() == 0 && !optional {
-                notes.push(Note::of_file(name, "no line of it could be used", true));
+                notes.push(Note::of_file(
+                    name,
+                    "no session of a known format in it",
+                    true,
+                ));
             }
         }
         notes

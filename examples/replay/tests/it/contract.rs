@@ -322,6 +322,11 @@ fn exit_codes() {
         "nothing in it could be used"
     );
     assert_eq!(code(&["--mode", "nonsense"]), Some(2));
+    assert_eq!(
+        code(&["--find", text_of(&good)]),
+        Some(2),
+        "either the usual places or the named ones"
+    );
     assert_eq!(code(&[]), Some(0), "the bundled session");
 }
 
