@@ -91,12 +91,9 @@ impl Setup {
             .map(|home| read_options(&home.join(OPTIONS_FILE)));
         let (file, trouble) = match file {
             Some(Ok(text)) => (text, None),
-            Some(Err(error)) => (
+            Some(Err(why)) => (
                 None,
-                Some(format!(
-                    "{OPTIONS_FILE}: could not be read: {}",
-                    error.kind()
-                )),
+                Some(format!("{OPTIONS_FILE}: could not be read: {why}")),
             ),
             None => (None, None),
         };
@@ -175,13 +172,17 @@ impl fmt::Debug for Setup {
     }
 }
 
-/// The text of the options file, if there is one; of a sane size, so that no device is read for ever.
-fn read_options(path: &Path) -> io::Result<Option<String>> {
+/// The text of the options file, if there is one, or why not; of a sane size.
+fn read_options(path: &Path) -> Result<Option<String>, String> {
+    // A device may never end, and a pipe waits for somebody who writes.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Err("is not a file".to_owned());
+    }
     let mut text = String::new();
     match fs::File::open(path).and_then(|file| file.take(MOST_OPTIONS).read_to_string(&mut text)) {
         Ok(_) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => Err(error.kind().to_string()),
     }
 }
 

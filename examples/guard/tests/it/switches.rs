@@ -282,6 +282,23 @@ fn the_setup_of_a_user() {
     );
 }
 
+/// Nobody writes into the pipe: opening it would wait for ever.
+#[cfg(unix)]
+#[test]
+fn options_that_are_a_pipe_are_not_waited_for() {
+    let rig = Rig::new();
+    let directory = rig.home().join(".config/bizarharness");
+    fs::create_dir_all(&directory).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(directory.join("options.json"))
+        .status();
+    assert!(made.unwrap().success());
+    assert_eq!(
+        of_user(rig.home(), &[]).pop().unwrap(),
+        "note .config/bizarharness/options.json: could not be read: is not a file"
+    );
+}
+
 /// A clone must not switch the guard off.
 #[test]
 fn a_project_is_not_taken_for_a_home() {
