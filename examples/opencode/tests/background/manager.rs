@@ -184,6 +184,9 @@ pub(crate) fn warm(test: &str) -> Option<&'static Warm> {
     let start = || {
         let rig = rig(opencode, Sandbox::until_exit().unwrap());
         let manager = Manager::start(&rig);
+        // Deadlines count from the spawn: no test of one is to wait for the server, too.
+        let first = manager.spawn(&Script::new().say("warm"));
+        assert_eq!(manager.collect(&first)["result"], "warm");
         let slots = RwLock::new(());
         Some(Warm {
             rig,
