@@ -197,6 +197,11 @@ fn directory(
 
 fn options_file(home: &Path, notes: &mut Vec<String>) -> Option<String> {
     let path = home.join(".config/bizarharness/options.json");
+    // A device may never end, and a pipe waits for somebody who writes.
+    if fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        notes.push(format!("{}: is not a file", path.display()));
+        return None;
+    }
     match fs::read_to_string(&path) {
         Ok(text) => Some(text),
         Err(error) => {
