@@ -10,6 +10,10 @@ use tempfile::NamedTempFile;
 
 /// The text of a file; an absent one is empty.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
+    // A device may never end, and a pipe waits for somebody who writes.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("is not a file"));
+    }
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         read => read,

@@ -17,7 +17,7 @@ mod toml_file;
 
 use std::{
     ffi::OsString,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     process::ExitCode,
 };
 
@@ -31,7 +31,13 @@ fn main() -> ExitCode {
         .first()
         .and_then(|word| Command::named(word.to_str()?))
     else {
-        hook_of(words).run();
+        let hook = hook_of(words);
+        // No host has a terminal here: a person has mistyped, or wants to know what this is.
+        if hook.harness.is_none() && io::stdin().is_terminal() {
+            io::stderr().write_all(HELP.as_bytes()).ok();
+            return ExitCode::FAILURE;
+        }
+        hook.run();
         return ExitCode::SUCCESS;
     };
     match command.run(words, &mut io::stdout().lock()) {

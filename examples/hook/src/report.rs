@@ -30,7 +30,10 @@ pub(crate) fn status(out: &mut impl Write) -> io::Result<()> {
                 Ok(found) if found.is_empty() => "not installed".to_owned(),
                 Ok(found) if found.len() == places::events(harness).len() => "installed".to_owned(),
                 Ok(found) => format!("{} of its events: install again", found.len()),
-                Err(error) => error.to_string(),
+                Err(error) => {
+                    writeln!(out, "{title:<14} {scope:<8} {error}")?;
+                    continue;
+                }
             };
             writeln!(
                 out,

@@ -399,6 +399,25 @@ fn a_doctor_sees_what_is_wrong() {
     assert!(said(&rig).contains("BAD  options: "));
 }
 
+/// Nobody writes into the pipe: reading it would wait for ever.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_left_alone() {
+    let rig = Rig::new();
+    let path = file(&rig, "claude");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    let trouble = format!("{} was left alone: is not a file", path.display());
+    for words in [&["install", "claude"][..], &["uninstall", "claude"]] {
+        let output = rig.ask(words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(&trouble), "{words:?}: {error}");
+    }
+    let status = rig.must(&["status"]);
+    assert_eq!(status.matches(&trouble).count(), 1, "{status}");
+}
+
 #[test]
 fn usage_errors_of_people_are_told() {
     let rig = Rig::new();
