@@ -290,9 +290,22 @@ fn number(signal: Signal) -> libc::c_int {
 mod tests {
     use super::*;
 
+    impl Identity {
+        /// A program that was started a moment ago may not have its own command line yet.
+        pub(crate) fn when_it_is(pid: u32, command: &str) -> Self {
+            loop {
+                match Self::of(pid) {
+                    Some(identity) if identity.command.trim() == command => return identity,
+                    _ => std::thread::yield_now(),
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_process_is_told_from_the_next_one() {
         let mut sleep = Command::new("sleep").arg("300").spawn().unwrap();
+        Identity::when_it_is(sleep.id(), "sleep 300");
         for of in [Identity::of, Identity::from_ps] {
             let identity = of(sleep.id()).unwrap();
             assert_eq!(identity.command.trim(), "sleep 300");

@@ -112,9 +112,10 @@ const KILLED: Duration = Duration::from_secs(1);
 #[expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 mod tests {
     use std::{
+        io::Read,
         net::{Ipv4Addr, TcpListener},
         os::unix::process::{CommandExt, ExitStatusExt},
-        process::{Child, Command},
+        process::{Child, Command, Stdio},
     };
 
     use super::*;
@@ -130,13 +131,15 @@ mod tests {
         fn new(script: &str, change: impl FnOnce(&mut Note)) -> Self {
             let mut child = Command::new("sh");
             child.args(["-c", script]).process_group(0);
-            let left = Self {
+            child.stdout(Stdio::piped());
+            let mut left = Self {
                 directory: tempfile::tempdir().unwrap(),
                 child: child.spawn().unwrap(),
                 listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
             };
-            // For a trap to be set.
-            std::thread::sleep(Duration::from_millis(200));
+            // It says something as soon as its trap is set.
+            let mut said = left.child.stdout.take().unwrap();
+            said.read_exact(&mut [0]).unwrap();
             let mut owner = process::owner();
             owner.started += 1;
             owner.boot.push_str(if cfg!(target_os = "linux") {
@@ -171,12 +174,12 @@ mod tests {
         }
     }
 
-    const PLAIN: &str = "sleep 300; true";
+    const PLAIN: &str = "echo; sleep 300; true";
 
     #[test]
     fn what_is_as_noted_is_ended() {
         assert_eq!(Left::new(PLAIN, |_| {}).reaped(), (Some(15), false));
-        let stubborn = "trap '' TERM; sleep 300; sleep 300; true";
+        let stubborn = "trap '' TERM; echo; sleep 300; true";
         assert_eq!(Left::new(stubborn, |_| {}).reaped(), (Some(9), false));
     }
 
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn what_leads_no_group_is_not_touched() {
         let mut child = Command::new("sleep").arg("300").spawn().unwrap();
-        let identity = Identity::of(child.id()).unwrap();
+        let identity = Identity::when_it_is(child.id(), "sleep 300");
         let left = Left::new(PLAIN, |note| note.server = identity.clone());
         assert_eq!(left.reaped(), (None, false));
         assert!(identity.is_running());
