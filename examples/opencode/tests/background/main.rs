@@ -1,6 +1,6 @@
 //! Background agents on the real opencode.
 //!
-//! `runs` and `soak` drive one warm `bizar-opencode background`, as the plugin would; `failures` kill what they have
+//! `runs`, `tools` and `soak` drive one warm `bizar-opencode background`, as the plugin would; `failures` kill what they have
 //! started themselves; `plugin` is the tools inside a running opencode; `stream` is the driver behind a relay that cuts.
 #![expect(
     clippy::indexing_slicing,
@@ -17,3 +17,4 @@ mod rig;
 mod runs;
 mod soak;
 mod stream;
+mod tools;
