@@ -122,11 +122,12 @@ fn a_full_disk() {
 fn no_home_and_an_odd_environment() {
     let rig = Rig::new();
     let document = json!({"hook_event_name": "PreToolUse", "session_id": "s", "turn_id": "t", "model": "m", "tool_name": "Bash", "tool_input": {}});
+    let missing = rig.project().join("no/home").display().to_string();
     for home in [
         None,
         Some(""),
         Some("relative"),
-        Some("/nonexistent/home"),
+        Some(missing.as_str()),
         Some("/dev/null"),
     ] {
         let mut command = rig.command(&["--harness", "codex"]);
