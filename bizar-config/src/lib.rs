@@ -135,7 +135,8 @@ pub struct Note {
 }
 
 impl Note {
-    pub(crate) fn new(option: impl Into<String>, text: impl Into<String>) -> Self {
+    /// A note about an option, or with an empty name about a whole source. For who reads the sources.
+    pub fn new(option: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             option: option.into(),
             text: text.into(),

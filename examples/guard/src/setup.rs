@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bizar_config::{Environment, Json, Options, Resolved, Sources, resolve};
+use bizar_config::{Environment, Json, Note, Options, Resolved, Sources, resolve};
 
 /// What a guard is made of: whose calls it judges, by which options, and how sessions are kept.
 #[derive(Clone)]
@@ -84,30 +84,15 @@ impl Setup {
         let variables = Environment::NAMES
             .iter()
             .filter_map(|name| Some((name, env::var_os(name)?)));
-        // A home that is not absolute would be a directory of the project.
-        let file = home
-            .as_deref()
-            .filter(|home| home.is_absolute())
-            .map(|home| read_options(&home.join(OPTIONS_FILE)));
-        let (file, trouble) = match file {
-            Some(Ok(text)) => (text, None),
-            Some(Err(why)) => (
-                None,
-                Some(format!("{OPTIONS_FILE}: could not be read: {why}")),
-            ),
-            None => (None, None),
-        };
-        let resolved = resolve(Sources {
+        let resolved = resolve_with_file(Sources {
             home: home.as_deref(),
             host_defaults: defaults,
-            file: file.as_deref(),
+            file: None,
             host: Some(&host),
             host_options: options,
             env: Environment::from_pairs(variables),
         });
-        let mut setup = Self::new(host, resolved);
-        setup.notes.extend(trouble);
-        setup
+        Self::new(host, resolved)
     }
 
     /// A resident guard with the defaults, and without a home directory: nothing is written, and sessions are kept in
@@ -173,7 +158,31 @@ impl fmt::Debug for Setup {
 }
 
 /// The text of the options file, if there is one, or why not; of a sane size.
-fn read_options(path: &Path) -> Result<Option<String>, String> {
+/// Resolves sources together with the user's options file, `~/.config/bizarharness/options.json`.
+///
+/// Reads no more than 1 MiB of it, and waits for nothing. Where something is there that is no readable file, a note says
+/// so, and it counts as absent.
+pub fn resolve_with_file(sources: Sources<'_>) -> Resolved {
+    // A home that is not absolute would be a directory of the project.
+    let home = sources.home.filter(|home| home.is_absolute());
+    let (file, trouble) = match home.map_or(Ok(None), |home| read(&home.join(OPTIONS_FILE))) {
+        Ok(file) => (file, None),
+        Err(why) => (
+            None,
+            Some(format!("{OPTIONS_FILE}: could not be read: {why}")),
+        ),
+    };
+    let mut resolved = resolve(Sources {
+        file: file.as_deref(),
+        ..sources
+    });
+    resolved
+        .notes
+        .extend(trouble.map(|text| Note::new("", text)));
+    resolved
+}
+
+fn read(path: &Path) -> Result<Option<String>, String> {
     // A device may never end, and a pipe waits for somebody who writes.
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Err("is not a file".to_owned());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bizar_guard::{
     Args, Call, Decision, Delivery, End, Ended, Environment, Guard, Json, Resolved, Round, Setup,
-    Sources, Status, Verdict, resolve,
+    Sources, Status, Verdict, resolve_with_file,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -315,21 +315,14 @@ pub(crate) fn options_of(
     defaults: Option<&RawValue>,
     options: Option<&RawValue>,
 ) -> Resolved {
-    let file = home.map(options_file);
-    let file = file.and_then(|path| std::fs::read_to_string(path).ok());
-    resolve(Sources {
+    resolve_with_file(Sources {
         home,
         host_defaults: defaults.map(|json| Json::Text(json.get())),
-        file: file.as_deref(),
+        file: None,
         host: Some(HOST),
         host_options: options.map(|json| Json::Text(json.get())),
         env: env.clone(),
     })
-}
-
-/// The user's own options.
-pub(crate) fn options_file(home: &Path) -> PathBuf {
-    home.join(".config/bizarharness/options.json")
 }
 
 pub(crate) const HOST: &str = "opencode";

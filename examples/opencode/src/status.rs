@@ -4,14 +4,14 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use bizar_guard::{Environment, Json, Resolved, Sources, resolve};
+use bizar_guard::{Environment, Json, Resolved, Sources, resolve_with_file};
 use bizar_log::{Outcome, Reader, list};
 use serde_json::Value;
 
 use crate::jsonc;
 use crate::places::Places;
 use crate::plugin::{self, Found, Stamp};
-use crate::sidecar::{HOST, options_file};
+use crate::sidecar::HOST;
 
 pub(crate) fn print(places: &Places, out: &mut impl Write) -> io::Result<()> {
     match places.opencode() {
@@ -76,13 +76,10 @@ pub(crate) fn in_force(places: &Places) -> InForce {
         Value::Object(stamp.map_or_else(Default::default, |Stamp { options, .. }| options));
     let tuple = tuple(places);
     let home = places.home.as_deref();
-    let file = home
-        .map(options_file)
-        .and_then(|path| fs::read_to_string(path).ok());
-    let resolved = resolve(Sources {
+    let resolved = resolve_with_file(Sources {
         home,
         host_defaults: Some(Json::Value(&defaults)),
-        file: file.as_deref(),
+        file: None,
         host: Some(HOST),
         host_options: tuple.as_ref().map(|(_, options)| Json::Value(options)),
         env: Environment::from_pairs(std::env::vars_os()),
