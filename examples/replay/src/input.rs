@@ -249,6 +249,7 @@ impl Input {
             found: Rc::default(),
             optional,
         });
+        let output = output();
         let mut waiting = vec![path.to_owned()];
         while let Some(directory) = waiting.pop() {
             let entries = match fs::read_dir(&directory) {
@@ -272,6 +273,9 @@ impl Input {
                 // A link to a directory may lead round in a circle; a pipe would wait for ever.
                 match fs::metadata(&entry) {
                     Ok(data) if data.is_dir() && !is_link => below.push(entry),
+                    // What is written there would be read again, for ever.
+                    Ok(data) if data.is_file() && output.is_some() && identity(&data) == output => {
+                    }
                     Ok(data) if data.is_file() => {
                         self.total += data.len();
                         let name = entry.display().to_string();
@@ -300,6 +304,34 @@ impl Source {
             Self::Stdin => Box::new(io::stdin().lock()),
         })
     }
+}
+
+/// The file that standard output goes to, if it is one.
+#[cfg(unix)]
+fn output() -> Option<(u64, u64)> {
+    use std::os::fd::AsFd;
+
+    let output = io::stdout().as_fd().try_clone_to_owned().ok()?;
+    let data = File::from(output).metadata().ok()?;
+    data.is_file().then(|| identity(&data)).flatten()
+}
+
+#[cfg(unix)]
+fn identity(data: &fs::Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    Some((data.dev(), data.ino()))
+}
+
+/// Elsewhere the standard library cannot tell: do not write into the directory that is read.
+#[cfg(not(unix))]
+fn output() -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata) -> Option<(u64, u64)> {
+    None
 }
 
 /// Counts what is read, so that a person can be shown how far it is.

@@ -202,3 +202,23 @@ fn pipes_links_and_forbidden_files() {
     writer.join().unwrap();
     assert_eq!(ran.summary()["calls"], 3);
 }
+
+/// Verdicts look like calls: reading what is just being written would never end.
+#[cfg(unix)]
+#[test]
+fn its_own_output_is_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.jsonl"), same(12)).unwrap();
+    let output = directory.path().join("b.jsonl");
+    let status = program()
+        .args(["--format", "jsonl"])
+        .arg(directory.path())
+        .stdout(std::fs::File::create(&output).unwrap())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let written = std::fs::read_to_string(output).unwrap();
+    let summary: serde_json::Value =
+        serde_json::from_str(written.lines().next_back().unwrap()).unwrap();
+    assert_eq!(summary["summary"]["calls"], 12);
+}
