@@ -23,8 +23,8 @@ pub use crate::session::{Outcome, SessionState, Sweep, TOOL_CALLS, ToolCall};
 /// knows its own documents later. A type therefore has no members of these names.
 ///
 /// Members that the type does not know, because a later version wrote them, are kept byte for byte
-/// when the document is written again. So do not use `deny_unknown_fields`; and a member that is
-/// left out when serializing (`skip_serializing_if`) keeps its old value: write `null` instead.
+/// when the document is written again. So do not use `deny_unknown_fields`, and read every member that
+/// is written. A type that is read as a map (one with `flatten` too) is given all members and keeps what it wants.
 /// Members of nested objects are the type's own business.
 pub trait Document: Serialize + DeserializeOwned {
     /// Which documents these are, like `bizar.session`. Another kind is foreign, and left alone.

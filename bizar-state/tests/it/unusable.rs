@@ -129,7 +129,7 @@ fn earlier_versions_are_read_and_become_the_present_one() {
     let text = fs::read_to_string(store.path("c")).unwrap();
     assert_eq!(
         text,
-        "{\"count\":4,\"id\":\"c\",\"kind\":\"test.counter\",\"padding\":\"\",\"version\":2}\n"
+        "{\"kind\":\"test.counter\",\"version\":2,\"id\":\"c\",\"count\":4,\"padding\":\"\"}\n"
     );
 }
 
