@@ -114,7 +114,7 @@ impl Live {
 
     /// Whether this file can still be found: it has another name by now, or none if it was deleted.
     pub(crate) fn has_a_name(&self) -> io::Result<bool> {
-        Ok(has_a_name(&self.file.metadata()?))
+        links(&self.file).map(|links| links > 0)
     }
 
     /// Removes the first `count` bytes of a line that were written at `start`: part of a line is worse than none.
@@ -218,15 +218,30 @@ pub(crate) fn identity(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-#[cfg(unix)]
-fn has_a_name(metadata: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::nlink(metadata) > 0
+/// The number of names of `file`, without its times: after somebody asked for these, Linux has to give the next write
+/// a time of its own, which makes a line three times as dear.
+#[cfg(target_os = "linux")]
+fn links(file: &File) -> io::Result<u64> {
+    use rustix::fs::{AtFlags, StatxFlags, statx};
+    match statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
+        Ok(found) => Ok(found.stx_nlink.into()),
+        // Linux before 4.11, or a sandbox.
+        Err(_) => file
+            .metadata()
+            .map(|found| std::os::unix::fs::MetadataExt::nlink(&found)),
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn links(file: &File) -> io::Result<u64> {
+    file.metadata()
+        .map(|found| std::os::unix::fs::MetadataExt::nlink(&found))
 }
 
 /// Elsewhere the log is opened anew for every line.
 #[cfg(not(unix))]
-fn has_a_name(_: &Metadata) -> bool {
-    true
+fn links(_: &File) -> io::Result<u64> {
+    Ok(1)
 }
 
 /// How long after a look at its name a file may get lines without another.
