@@ -293,7 +293,8 @@ impl Story {
         if self.turns > 1 {
             facts.push(plural(self.turns, "turn"));
         }
-        facts.extend(self.seconds.filter(|seconds| *seconds >= 1.0).map(duration));
+        let sane = |seconds: &f64| (1.0..LONGEST_SESSION).contains(seconds);
+        facts.extend(self.seconds.filter(sane).map(duration));
         if self.repeats > 0 {
             facts.push(format!("{} brought nothing new", self.repeats));
         }
@@ -466,6 +467,9 @@ fn bar(verdict: Verdict) -> &'static str {
         Verdict::Halt => "✖",
     }
 }
+
+/// 30 years, in seconds. What lasts longer has wrong times.
+const LONGEST_SESSION: f64 = 30.0 * 365.0 * 86_400.0;
 
 const LOUD: [Verdict; 5] = [
     Verdict::Halt,

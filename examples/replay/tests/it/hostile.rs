@@ -32,6 +32,16 @@ fn broken_lines_of_every_kind_are_skipped() {
 }
 
 #[test]
+fn a_time_that_cannot_be_is_not_shown() {
+    let call = |t: &str| format!("{{\"session\":\"s\",\"tool\":\"t\",\"args\":{{}},\"t\":{t}}}\n");
+    let ran = run_on(call("0") + &call("90"), &["-"]);
+    assert!(ran.out.contains("1 min 30 s"), "{}", ran.out);
+    let ran = run_on(call("0") + &call("1e308"), &["-"]);
+    assert!(ran.out.contains("2 calls"), "{}", ran.out);
+    assert!(ran.out.len() < 500, "{}", ran.out);
+}
+
+#[test]
 fn deep_json_is_a_bad_line_at_most() {
     for depth in [100, 120, 200, 100_000] {
         let deep = "[".repeat(depth) + &"]".repeat(depth);
