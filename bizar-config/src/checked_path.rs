@@ -32,12 +32,18 @@ impl CheckedPath {
     /// # Errors
     /// Why the path is refused.
     pub fn new(text: &str, home: Option<&Path>) -> Result<Self, Refused> {
-        let checked = Self {
-            path: spelled_out(text, home)?,
+        Self::outside(text, &Secrets::of(home))
+    }
+
+    /// The same, for several paths at one moment.
+    pub(crate) fn outside(text: &str, secrets: &Secrets) -> Result<Self, Refused> {
+        let home = secrets.home.as_deref();
+        let path = spelled_out(text, home)?;
+        secrets.check(&path)?;
+        Ok(Self {
+            path,
             home: home.map(Path::to_path_buf),
-        };
-        checked.check()?;
-        Ok(checked)
+        })
     }
 
     /// Looks again whether the path leads into a secret directory, as links may have been
@@ -46,10 +52,7 @@ impl CheckedPath {
     /// # Errors
     /// Where it leads now is refused.
     pub fn check(&self) -> Result<&Path, Refused> {
-        let end = followed(&self.path).ok_or(Refused::Links)?;
-        if leads_into_secrets(&end, self.home.as_deref()) {
-            return Err(Refused::Secret);
-        }
+        Secrets::of(self.home.as_deref()).check(&self.path)?;
         Ok(&self.path)
     }
 
@@ -139,13 +142,101 @@ fn is_separator(c: char) -> bool {
     std::path::is_separator(c)
 }
 
-/// Where an absolute path ends when all links are followed, or `None` if they never end.
+/// The directories of secrets, as they were found at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Secrets {
+    home: Option<PathBuf>,
+    /// The home directory with its links followed; `None` if they never end.
+    true_home: Option<PathBuf>,
+    directories: Vec<Secret>,
+}
+
+#[derive(Clone, Debug)]
+struct Secret {
+    path: PathBuf,
+    /// Where it leads if it is a link; no place if that never ends.
+    target: Option<Option<PathBuf>>,
+    /// If it is there.
+    identity: Option<Identity>,
+}
+
+impl Secrets {
+    pub(crate) fn of(home: Option<&Path>) -> Self {
+        let true_home = home.and_then(|home| followed(PathBuf::new(), home));
+        let paths = true_home
+            .iter()
+            .flat_map(|home| SECRETS.map(|name| home.join(name)));
+        Self {
+            home: home.map(Path::to_path_buf),
+            directories: paths.map(Secret::at).collect(),
+            true_home,
+        }
+    }
+
+    fn check(&self, path: &Path) -> Result<(), Refused> {
+        let end = self.end(path).ok_or(Refused::Links)?;
+        if self.hold(&end) {
+            return Err(Refused::Secret);
+        }
+        Ok(())
+    }
+
+    fn end(&self, path: &Path) -> Option<PathBuf> {
+        if let (Some(home), Some(true_home)) = (&self.home, &self.true_home)
+            && let Ok(rest) = path.strip_prefix(home)
+        {
+            return followed(true_home.clone(), rest);
+        }
+        followed(PathBuf::new(), path)
+    }
+
+    /// Whether `end`, with its links followed, is a secret directory or in one.
+    fn hold(&self, end: &Path) -> bool {
+        if self.home.is_none() {
+            // Nobody says whose home it is: the name alone must do.
+            return end.components().any(|part| {
+                SECRETS
+                    .iter()
+                    .any(|secret| same_name(part.as_os_str(), OsStr::new(secret)))
+            });
+        }
+        let mut identities = None;
+        self.true_home.is_none()
+            || self.directories.iter().any(|secret| {
+                is_inside(end, &secret.path)
+                    || secret.target.as_ref().is_some_and(|target| {
+                        target.as_ref().is_none_or(|target| is_inside(end, target))
+                    })
+                    || secret.identity.as_ref().is_some_and(|secret| {
+                        identities
+                            .get_or_insert_with(|| {
+                                end.ancestors().filter_map(identity).collect::<Vec<_>>()
+                            })
+                            .contains(secret)
+                    })
+            })
+    }
+}
+
+impl Secret {
+    fn at(path: PathBuf) -> Self {
+        // The way to the home directory has no links any more: only the last step can be one.
+        let found = fs::symlink_metadata(&path).ok();
+        let is_link = found.as_ref().is_some_and(fs::Metadata::is_symlink);
+        Self {
+            target: is_link.then(|| followed(PathBuf::new(), &path)),
+            identity: found.and_then(|_| identity(&path)),
+            path,
+        }
+    }
+}
+
+/// Where `path` ends, seen from `end`, when all links are followed, or `None` if they never end.
 ///
 /// Unlike `fs::canonicalize` it goes on where nothing exists yet, so that a directory
 /// that is still to be made is judged by where it will be.
-fn followed(path: &Path) -> Option<PathBuf> {
+fn followed(mut end: PathBuf, path: &Path) -> Option<PathBuf> {
     let mut todo: VecDeque<_> = path.components().filter_map(to_step).collect();
-    let mut end = PathBuf::new();
     let mut links = 0;
     while let Some(step) = todo.pop_front() {
         match step {
@@ -188,37 +279,6 @@ fn to_step(component: Component<'_>) -> Option<Step> {
     }
 }
 
-/// Whether `end`, with its links followed, is a secret directory or in one.
-fn leads_into_secrets(end: &Path, home: Option<&Path>) -> bool {
-    let Some(home) = home else {
-        // Nobody says whose home it is: the name alone must do.
-        return end.components().any(|part| {
-            SECRETS
-                .iter()
-                .any(|secret| same_name(part.as_os_str(), OsStr::new(secret)))
-        });
-    };
-    let Some(true_home) = followed(home) else {
-        return true;
-    };
-    let mut identities = None;
-    SECRETS.iter().any(|name| {
-        let secret = true_home.join(name);
-        // The way to the home directory has no links any more: only the last step can be one.
-        let target = match fs::read_link(&secret) {
-            Ok(_) => followed(&secret),
-            Err(_) => Some(secret.clone()),
-        };
-        is_inside(end, &secret)
-            || target.is_none_or(|target| is_inside(end, &target))
-            || identity(&secret).is_some_and(|secret| {
-                identities
-                    .get_or_insert_with(|| end.ancestors().filter_map(identity).collect::<Vec<_>>())
-                    .contains(&secret)
-            })
-    })
-}
-
 /// Whether `path` is `directory` or below it. Names are compared as the least particular
 /// file systems do: refusing `~/.SSH` where that is another directory harms nobody.
 fn is_inside(path: &Path, directory: &Path) -> bool {
@@ -238,8 +298,12 @@ fn same_name(a: &OsStr, b: &OsStr) -> bool {
 /// blanks at the end, and the stream after a colon.
 fn folded(name: &OsStr) -> String {
     let name = name.to_string_lossy();
-    // Upper case first: U+017F and U+212A become S and K only that way.
-    let name: String = name.to_uppercase().to_lowercase();
+    let name: String = if name.is_ascii() {
+        name.to_ascii_lowercase()
+    } else {
+        // Upper case first: U+017F and U+212A become S and K only that way.
+        name.to_uppercase().to_lowercase()
+    };
     let seen: String = name.chars().filter(|c| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')).collect();
     let stem = match seen.split_once(':') {
         Some((stem, _)) if !stem.is_empty() => stem,
@@ -254,7 +318,12 @@ fn folded(name: &OsStr) -> String {
 /// What a directory is, whatever it is called: this sees through a bind mount, a short name,
 /// another normal form.
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
+type Identity = (u64, u64);
+#[cfg(not(unix))]
+type Identity = PathBuf;
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
 
     let metadata = fs::metadata(path).ok()?;
@@ -262,7 +331,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 #[cfg(not(unix))]
-fn identity(path: &Path) -> Option<PathBuf> {
+fn identity(path: &Path) -> Option<Identity> {
     fs::canonicalize(path).ok()
 }
 

@@ -66,7 +66,7 @@ impl Kind {
             ),
             Self::Path { default, field } => {
                 let path = default
-                    .map(|text| CheckedPath::new(text, draft.home.as_deref()))
+                    .map(|text| CheckedPath::outside(text, &draft.secrets))
                     .transpose();
                 if let Err(refused) = &path {
                     notes.push(Note::new(
@@ -133,7 +133,7 @@ impl Kind {
                 set(draft, Some(names(items, &mut note)))
             }
             (Self::Path { field, .. }, Tree::Text(text)) => {
-                match CheckedPath::new(text, draft.home.as_deref()) {
+                match CheckedPath::outside(text, &draft.secrets) {
                     Ok(path) => *field(draft) = Some(path),
                     Err(refused) => {
                         note(format!("{refused}: not used"));

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use crate::{CheckedPath, Note, Origin, table};
+use crate::{CheckedPath, Note, Origin, checked_path::Secrets, table};
 
 /// Every option of Bizar.
 ///
@@ -204,7 +204,8 @@ fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) options: Options,
-    pub(crate) home: Option<std::path::PathBuf>,
+    /// Looked up once for all paths.
+    pub(crate) secrets: Secrets,
     pub(crate) warn: u32,
     pub(crate) escalate: u32,
     pub(crate) block: u32,
@@ -249,7 +250,7 @@ impl Draft {
                 max_concurrent_instances: 0,
                 background_tool_call_cap: 0,
             },
-            home: home.map(Path::to_path_buf),
+            secrets: Secrets::of(home),
             warn: 0,
             escalate: 0,
             block: 0,
