@@ -19,7 +19,7 @@ use crate::{
     call::{Args, Call, Decision, Delivery, End, Ended, Status},
     identity::{self, Identity},
     logs::Logs,
-    memory::{self, Begun, Ending, Finished, Line, State},
+    memory::{self, Begun, Ending, Finished, Key, Line, State},
     notes::Notes,
     resident::Residents,
     sessions::{Saving, Sessions},
@@ -115,7 +115,7 @@ impl<S: Store<State>> Guard<S> {
         let begun = Begun {
             id: call.id,
             tool: call.tool,
-            fingerprint,
+            key: fingerprint.into(),
             kind,
             round: call.round,
             ladder: identity::ladder(&self.options, call.tool),
@@ -156,25 +156,25 @@ impl<S: Store<State>> Guard<S> {
         if self.env.disable {
             return;
         }
-        let fingerprint = match end.args {
+        let key = match end.args {
             Args::Missing if end.id.is_some() => None,
-            args => Some(self.identity.of(end.tool, args, &self.options).0),
+            args => Some(Key::from(self.identity.of(end.tool, args, &self.options).0)),
         };
         let finished = Finished {
             id: end.id,
             tool: end.tool,
-            fingerprint,
+            key,
             end: self.ending(&end.ended),
         };
         let taken_in = self.step(end.session, Saving::Soon, |state, lines| {
             memory::after(state, self.rules, &finished, lines);
         });
-        if let (None, Some(fingerprint)) = (taken_in, fingerprint) {
+        if let (None, Some(key)) = (taken_in, key) {
             // The session could not be had; the line can.
             let line = Line {
                 at: finished.end.at,
                 tool: memory::cut(end.tool),
-                fingerprint,
+                fingerprint: key.short(),
                 outcome: memory::outcome(end.ended.status),
                 duration: end.ended.duration.unwrap_or_default(),
             };

@@ -17,7 +17,7 @@ pub use crate::{
     guard::Guard,
     kind::{POLL_TOOLS, kind, kind_with},
     memory::{Key, Memory, State},
-    setup::{Form, Setup, resolve_with_file},
+    setup::{Form, Setup, home, resolve_with_file},
 };
 // What the types above are made of, so that a harness needs no other crate of ours.
 pub use bizar_config::{Environment, Json, Note, Options, Resolved, Sources, resolve};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bizar_config::CheckedPath;
-use bizar_log::{Entry, Outcome, SessionLog, ShortFingerprint};
+use bizar_log::{Entry, Outcome, SessionLog};
 
 use crate::{memory::Line, notes::Notes, resident::lock, setup::Form};
 
@@ -37,13 +37,12 @@ impl Logs {
         let log = self.of(session, directory);
         let mut log = lock(&log);
         for line in lines {
-            let fingerprint = ShortFingerprint::of(line.fingerprint.as_bytes());
             let outcome = outcome(line.outcome);
             let entry = Entry::new(
                 line.at,
                 session,
                 &line.tool,
-                fingerprint,
+                line.fingerprint,
                 outcome,
                 line.duration,
             );

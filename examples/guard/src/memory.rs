@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use bizar_fingerprint::{Digest, Fingerprint};
+use bizar_log::ShortFingerprint;
 use bizar_state::{SessionState, ToolCall};
 use bizar_window::{
     Handle, Judgement, Kind, Ladder, Outcome, Rule, Rules, Session, Verdict, handoff,
@@ -18,7 +19,8 @@ pub type State = SessionState<Memory>;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
-    session: Session<Key, Digest>,
+    /// Some kilobytes, which are not to be moved about with every step.
+    session: Box<Session<Key, Digest>>,
     #[serde(default)]
     open: VecDeque<Open>,
     /// The number of the round, for hosts that name none.
@@ -29,10 +31,24 @@ pub struct Memory {
     due: bool,
 }
 
-/// A fingerprint as the detector compares it.
+/// What the detector tells calls apart by: the first 16 bytes of the fingerprint, 32 hex digits in the document.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Key(Fingerprint);
+pub struct Key(Digest);
+
+impl Key {
+    pub(crate) fn short(self) -> ShortFingerprint {
+        let [a, b, c, d, e, f, ..] = *self.0.as_bytes();
+        ShortFingerprint::from_bytes([a, b, c, d, e, f])
+    }
+}
+
+impl From<Fingerprint> for Key {
+    fn from(fingerprint: Fingerprint) -> Self {
+        let first = fingerprint.as_bytes().first_chunk();
+        Self(Digest::from_bytes(first.copied().unwrap_or_default()))
+    }
+}
 
 impl bizar_window::Key for Key {
     fn tag(&self) -> u64 {
@@ -61,7 +77,7 @@ struct Open {
 pub(crate) struct Begun<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) tool: &'a str,
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) key: Key,
     pub(crate) kind: Kind,
     pub(crate) round: Round<'a>,
     pub(crate) ladder: Ladder,
@@ -75,7 +91,7 @@ pub(crate) struct Finished<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) tool: &'a str,
     /// `None` if the arguments were not told again.
-    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) key: Option<Key>,
     pub(crate) end: Ending,
 }
 
@@ -92,7 +108,7 @@ pub(crate) struct Ending {
 pub(crate) struct Line {
     pub(crate) at: i64,
     pub(crate) tool: String,
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) fingerprint: ShortFingerprint,
     pub(crate) outcome: bizar_state::Outcome,
     pub(crate) duration: Duration,
 }
@@ -100,7 +116,7 @@ pub(crate) struct Line {
 impl Memory {
     pub(crate) fn new(rules: Rules) -> Self {
         Self {
-            session: Session::new(rules),
+            session: Box::new(Session::new(rules)),
             open: VecDeque::new(),
             round: 0,
             due: false,
@@ -112,7 +128,7 @@ impl Memory {
         match state.detector.take() {
             Some(memory) if *memory.session.rules() == rules => memory,
             Some(memory) => Self {
-                session: memory.session.with_rules(rules),
+                session: Box::new(memory.session.with_rules(rules)),
                 ..memory
             },
             None => Self::new(rules),
@@ -147,7 +163,7 @@ impl Memory {
             None => {
                 open.id.is_none()
                     && open.tool == cut(finished.tool)
-                    && Some(open.key.0) == finished.fingerprint
+                    && Some(open.key) == finished.key
             }
         };
         let index = self.open.iter().position(|open| is_it(&open))?;
@@ -165,7 +181,7 @@ pub(crate) fn before(
     let mut memory = Memory::of(state, rules);
     let round = memory.enter_round(begun.round);
     let judgement = begun.is_judged.then(|| {
-        let mut call = bizar_window::Call::new(Key(begun.fingerprint), hash(&cut(begun.tool)));
+        let mut call = bizar_window::Call::new(begun.key, hash(&cut(begun.tool)));
         call.kind = begun.kind;
         call.round = round;
         call.ladder = begun.ladder;
@@ -180,7 +196,7 @@ pub(crate) fn before(
         let line = Line {
             at: begun.at,
             tool: cut(begun.tool),
-            fingerprint: begun.fingerprint,
+            fingerprint: begun.key.short(),
             outcome: bizar_state::Outcome::Blocked,
             duration: Duration::ZERO,
         };
@@ -195,7 +211,7 @@ pub(crate) fn before(
         memory.open.push_back(Open {
             id: begun.id.map(hash),
             tool: cut(begun.tool),
-            key: Key(begun.fingerprint),
+            key: begun.key,
             handle: judgement.map(|judgement| judgement.handle),
             at: begun.at,
             overlaps: matches!(begun.round, Round::Overlap | Round::Burst),
@@ -248,7 +264,7 @@ pub(crate) fn end_open(state: &mut State, rules: Rules, ending: Ending, lines: &
         let finished = Finished {
             id: None,
             tool: "",
-            fingerprint: None,
+            key: None,
             end: ending,
         };
         end(state, &mut memory, Some(open), &finished, lines);
@@ -349,12 +365,9 @@ fn end(
             },
         );
     }
-    let fingerprint = open
-        .as_ref()
-        .map(|open| open.key.0)
-        .or(finished.fingerprint);
+    let key = open.as_ref().map(|open| open.key).or(finished.key);
     let began = open.as_ref().map_or(at, |open| open.at);
-    let Some(fingerprint) = fingerprint else {
+    let Some(key) = key else {
         // An id that we do not know, and no arguments: nothing can be said about the call.
         state.touch(at);
         return;
@@ -362,7 +375,7 @@ fn end(
     let line = Line {
         at,
         tool: open.map_or_else(|| cut(finished.tool), |open| open.tool),
-        fingerprint,
+        fingerprint: key.short(),
         outcome: outcome(status),
         duration: duration.unwrap_or_else(|| {
             Duration::from_millis(u64::try_from(at.saturating_sub(began)).unwrap_or(0))
@@ -386,7 +399,7 @@ fn aborted(state: &mut State, open: Open, at: i64) -> Line {
         at,
         duration: Duration::from_millis(u64::try_from(at.saturating_sub(open.at)).unwrap_or(0)),
         tool: open.tool,
-        fingerprint: open.key.0,
+        fingerprint: open.key.short(),
         outcome: bizar_state::Outcome::Aborted,
     };
     enter(state, &line);
@@ -396,7 +409,7 @@ fn aborted(state: &mut State, open: Open, at: i64) -> Line {
 fn enter(state: &mut State, line: &Line) {
     state.tool_call(ToolCall {
         tool: line.tool.clone(),
-        fingerprint: line.fingerprint.short().to_string(),
+        fingerprint: line.fingerprint.to_string(),
         at: line.at,
         outcome: line.outcome,
     });

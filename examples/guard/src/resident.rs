@@ -69,6 +69,10 @@ impl Residents {
         resident
     }
 
+    pub(crate) fn holds(&self, id: &str) -> bool {
+        lock(&self.map).slots.contains_key(id)
+    }
+
     /// Takes the session out. `finish` is called while nobody can bring it back.
     pub(crate) fn remove<R>(&self, id: &str, finish: impl FnOnce(&mut Resident) -> R) -> R {
         let mut map = lock(&self.map);

@@ -72,7 +72,8 @@ impl<S: Store<State>> Sessions<S> {
         change: impl FnOnce(&mut State) -> R,
     ) -> Option<R> {
         match self.form {
-            Form::Resident => Some(self.resident_step(id, Saving::Later, change)),
+            Form::Resident => (self.residents.holds(id) || self.is_stored(id))
+                .then(|| self.resident_step(id, Saving::Later, change)),
             Form::PerCall(patience) => {
                 self.stored_step(id, patience, |slot| slot.as_mut().map(change))?
             }
@@ -127,16 +128,24 @@ impl<S: Store<State>> Sessions<S> {
 
     /// The stored session, or an empty one.
     fn load(&self, id: &str, resident: &mut Resident) -> State {
-        let stored = self.store().and_then(|store| {
-            let loaded = self.noted(store.load(id));
-            resident.is_blind = loaded.is_none();
-            let loaded = loaded?;
-            if let Some(unusable) = loaded.unusable {
-                self.notes.add(unusable.to_string());
-            }
-            loaded.document
-        });
+        let read = self.store().map(|store| self.read(store, id));
+        resident.is_blind = matches!(read, Some(None));
+        let stored = read.flatten().flatten();
         stored.unwrap_or_else(|| self.fresh(id))
+    }
+
+    fn is_stored(&self, id: &str) -> bool {
+        let read = self.store().and_then(|store| self.read(store, id));
+        read.flatten().is_some()
+    }
+
+    /// What the store has of the session; `None` if it could not be read.
+    fn read(&self, store: &S, id: &str) -> Option<Option<State>> {
+        let loaded = self.noted(store.load(id))?;
+        if let Some(unusable) = loaded.unusable {
+            self.notes.add(unusable.to_string());
+        }
+        Some(loaded.document)
     }
 
     fn fresh(&self, id: &str) -> State {

@@ -68,7 +68,7 @@ impl Setup {
         }
     }
 
-    /// The setup of the user who runs this process: home directory and environment are read, and
+    /// The setup of the user who runs this process: [`home`] and environment are read, and
     /// `~/.config/bizarharness/options.json` if it is there.
     ///
     /// `defaults` is what this host wants where the user set nothing, `options` what the host
@@ -80,7 +80,7 @@ impl Setup {
         options: Option<Json<'_>>,
     ) -> Self {
         let host = host.into();
-        let home = env::var_os(HOME).map(PathBuf::from);
+        let home = home();
         let variables = Environment::NAMES
             .iter()
             .filter_map(|name| Some((name, env::var_os(name)?)));
@@ -157,7 +157,16 @@ impl fmt::Debug for Setup {
     }
 }
 
-/// The text of the options file, if there is one, or why not; of a sane size.
+/// The home directory of the user who runs this process, as `HOME` (on Windows `USERPROFILE`) has it.
+///
+/// `None` if it is not set or no absolute path, which would be a directory of the project. The system's
+/// list of users is not asked: it may be on another machine.
+#[must_use]
+pub fn home() -> Option<PathBuf> {
+    let home = env::var_os(HOME).map(PathBuf::from);
+    home.filter(|home| home.is_absolute())
+}
+
 /// Resolves sources together with the user's options file, `~/.config/bizarharness/options.json`.
 ///
 /// Reads no more than 1 MiB of it, and waits for nothing. Where something is there that is no readable file, a note says
@@ -182,6 +191,7 @@ pub fn resolve_with_file(sources: Sources<'_>) -> Resolved {
     resolved
 }
 
+/// The text of the options file, if there is one, or why not; of a sane size.
 fn read(path: &Path) -> Result<Option<String>, String> {
     // A device may never end, and a pipe waits for somebody who writes.
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {

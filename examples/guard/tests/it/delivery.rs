@@ -79,6 +79,21 @@ fn sessions_that_nobody_knows_have_no_text() {
         assert_eq!(guard.request("s", Delivery::Forgets), None);
         repeat(&guard, "other", 6);
         assert_eq!(guard.request("s", Delivery::Keeps), None);
+        // To ask is not to make one.
+        guard.shut_down();
+        guard.flush();
+        assert!(rig.state("s").is_none());
+    }
+}
+
+#[test]
+fn what_was_due_before_a_restart_is_told_after_it() {
+    for form in forms() {
+        let rig = Rig::new();
+        repeat(&Guard::new(rig.setup(form, &json!({}), &[])), "s", 5);
+        let guard = Guard::new(rig.setup(form, &json!({}), &[]));
+        assert!(guard.request("s", Delivery::Keeps).is_some());
+        assert_eq!(guard.request("s", Delivery::Keeps), None);
     }
 }
 

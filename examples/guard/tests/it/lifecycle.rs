@@ -156,18 +156,19 @@ fn sessions_that_cannot_be_written_stay() {
 fn a_full_session_is_a_small_document() {
     let rig = Rig::new();
     let guard = rig.one_call(json!({}));
+    let mut fingerprint = String::new();
     for i in 0..60 {
-        let _ = make(
-            &guard,
-            "s",
-            "read",
-            &json!({"path": i}),
-            &format!("result {i}"),
-        );
+        let args = json!({"path": i});
+        let decision = make(&guard, "s", "read", &args, &format!("result {i}"));
+        fingerprint = decision.fingerprint.unwrap().to_string();
     }
     assert_eq!(rig.state("s").unwrap().tool_calls().len(), 50);
-    let bytes = rig.document("s").to_string().len();
-    assert!(bytes < 12_000, "{bytes} bytes");
+    let document = rig.document("s");
+    let bytes = document.to_string().len();
+    assert!(bytes < 10_000, "{bytes} bytes");
+    let entries = &document["detector"]["session"]["memory"]["progress"]["entries"];
+    let last = entries.as_array().unwrap().last().unwrap();
+    assert_eq!(last["k"], fingerprint[..32]);
 }
 
 #[test]
