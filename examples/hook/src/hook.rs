@@ -1,16 +1,13 @@
 //! One event in, one answer out.
 
 use std::{
-    env, fs,
-    io::{self, Read, Write},
-    panic,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{self, RecvTimeoutError},
-    },
+    env,
+    io::{self, BufRead, Write},
+    panic::{self, AssertUnwindSafe},
+    process,
+    sync::Arc,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bizar_guard::{Args, Call, Delivery, End, Ended, Guard, Output, Status};
@@ -19,6 +16,7 @@ use crate::{
     answer,
     event::{Event, Kind, Outcome, WANTED},
     harness::{Context, Harness},
+    patience::{self, Host},
     scan::Scanner,
     settings, skipped,
 };
@@ -35,46 +33,42 @@ impl Hook {
     pub(crate) fn run(&self) {
         // Some hosts show standard error to the model.
         panic::set_hook(Box::new(|_| {}));
-        let bytes = Arc::new(AtomicU64::new(0));
-        let document = read_document(self.harness, &bytes);
+        let host = Arc::new(Host::default());
+        let document = read_document(self.harness, &host);
         if !document.is_complete() {
             // It came to its end.
-            return say(&self.nothing());
+            return host.answer(self.nothing(), || {});
         }
-        let rest = || {
-            let bytes = Arc::clone(&bytes);
-            move || drain(&bytes)
+        let answer = match patience::watch(&host, self.late(&host)) {
+            Ok(()) => caught(|| self.answer(document)),
+            Err(_) => Err("no thread"),
         };
-        let hook = self.clone();
-        let (answer, mut reading) = limited(PATIENCE, move || hook.answer(document), rest());
         let answer = answer.unwrap_or_else(|trouble| {
             skipped::note(self.harness, trouble);
-            let patience = Duration::ZERO;
-            reading = limited(patience, || None, rest()).1;
             None
         });
-        say(&answer.unwrap_or_else(|| self.nothing()));
-        // A host that still writes must not find a closed pipe; one that never closes its end must
-        // not wait for us. The thread that reads the rest lets go of the channel when it is done.
-        let mut seen = bytes.load(Ordering::Relaxed);
-        loop {
-            match reading.recv_timeout(STILL) {
-                Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => {
-                    let now = bytes.load(Ordering::Relaxed);
-                    if now == seen {
-                        return;
-                    }
-                    seen = now;
-                }
-            }
-        }
+        let nothing = self.nothing();
+        host.answer(answer.as_deref().unwrap_or(nothing), || {});
+        // A host that still writes must not find a closed pipe.
+        drain(&host);
     }
 
-    fn nothing(&self) -> String {
-        let event = self.event.as_deref().unwrap_or_default();
-        answer::nothing(self.harness, event).to_owned()
+    fn nothing(&self) -> &'static str {
+        answer::nothing(self.harness, self.event.as_deref().unwrap_or_default())
+    }
+
+    /// What is done when the main thread takes too long.
+    fn late(&self, host: &Arc<Host>) -> impl FnOnce() + Send + 'static {
+        let (host, harness, nothing) = (Arc::clone(host), self.harness, self.nothing());
+        move || {
+            host.answer(nothing, || skipped::note(harness, "late"));
+            // The main thread will not come to it.
+            let rest = move || {
+                drain(&host);
+                process::exit(0);
+            };
+            thread::Builder::new().spawn(rest).ok();
+        }
     }
 
     /// `None` if the document is none that matters.
@@ -94,91 +88,40 @@ impl Hook {
     }
 }
 
-fn say(answer: &str) {
-    let mut out = io::stdout().lock();
-    out.write_all(answer.as_bytes())
-        .and_then(|()| out.flush())
-        .ok();
-}
-
-/// What `work` gives, unless it takes too long or panics. Its thread does `rest` afterwards, and
-/// then the channel closes.
-///
-/// Time that our threads had to wait for a processor is not counted: on a busy machine everything
-/// takes long, and a guard that gives up then is none.
-fn limited<T: Send + 'static>(
-    patience: Duration,
-    work: impl FnOnce() -> T + Send + 'static,
-    rest: impl FnOnce() + Send + 'static,
-) -> (Result<T, &'static str>, mpsc::Receiver<T>) {
-    let (send, receive) = mpsc::sync_channel(1);
-    let worker = thread::Builder::new().spawn(move || {
-        if send.send(work()).is_ok() {
-            rest();
-        }
-    });
-    if worker.is_err() {
-        return (Err("no thread"), receive);
-    }
-    let started = Instant::now();
-    let mut left = patience;
-    let outcome = loop {
-        match receive.recv_timeout(left) {
-            Ok(done) => break Ok(done),
-            Err(RecvTimeoutError::Disconnected) => break Err("panicked"),
-            Err(RecvTimeoutError::Timeout) => {
-                let allowed = (patience + queued()).min(patience * MOST_TIMES);
-                left = allowed.saturating_sub(started.elapsed());
-                if left < Duration::from_millis(1) {
-                    break Err("late");
-                }
-            }
-        }
-    };
-    (outcome, receive)
-}
-
-/// How long our threads waited for a processor, as far as the system tells.
-fn queued() -> Duration {
-    let threads = fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten();
-    let waits = threads.filter_map(|thread| {
-        let times = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        times.split(' ').nth(1)?.parse::<u64>().ok()
-    });
-    Duration::from_nanos(waits.sum())
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, &'static str> {
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| "panicked")
 }
 
 /// Reads until the document is whole, or to the end.
-fn read_document(harness: Option<Harness>, bytes: &AtomicU64) -> Scanner {
+fn read_document(harness: Option<Harness>, host: &Host) -> Scanner {
     let digester = move || {
         let harness = harness.unwrap_or(Harness::Claude);
         Guard::new(settings::setup(harness)).digester(None)
     };
     let mut scanner = Scanner::new(WANTED, Box::new(digester));
-    each_piece(bytes, |piece| {
+    each_piece(host, |piece| {
         scanner.feed(piece);
         !scanner.is_complete()
     });
     scanner
 }
 
-fn drain(bytes: &AtomicU64) {
-    each_piece(bytes, |_| true);
+fn drain(host: &Host) {
+    each_piece(host, |_| true);
 }
 
 /// Hands out what comes on standard input while `goes_on` says so.
-fn each_piece(bytes: &AtomicU64, mut goes_on: impl FnMut(&[u8]) -> bool) {
+fn each_piece(host: &Host, mut goes_on: impl FnMut(&[u8]) -> bool) {
     let mut input = io::stdin().lock();
-    let mut buffer = vec![0; 64 << 10];
     loop {
-        match input.read(&mut buffer) {
-            Ok(0) => return,
-            Ok(length) => {
-                bytes.fetch_add(length as u64, Ordering::Relaxed);
-                if !goes_on(buffer.get(..length).unwrap_or_default()) {
+        match input.fill_buf() {
+            Ok([]) => return,
+            Ok(piece) => {
+                let length = piece.len();
+                host.has_sent(length);
+                let is_enough = !goes_on(piece);
+                input.consume(length);
+                if is_enough {
                     return;
                 }
             }
@@ -290,37 +233,13 @@ fn after(guard: &Guard, event: Event) -> Option<String> {
     })
 }
 
-/// How long a host waits for us at most, once it has told everything.
-const PATIENCE: Duration = Duration::from_millis(100);
-
-/// However busy the machine is, it does not wait longer than so many times that.
-const MOST_TIMES: u32 = 20;
-
-/// A host that sent nothing for so long, after a whole document, sends nothing more.
-const STILL: Duration = Duration::from_millis(20);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_panic_is_no_answer() {
-        let patience = Duration::from_secs(30);
-        assert_eq!(limited(patience, || "said", || {}).0, Ok("said"));
-        let panicked = limited::<&str>(patience, || panic!("at the disco"), || {});
-        assert_eq!(panicked.0, Err("panicked"));
-    }
-
-    #[test]
-    fn who_is_late_is_not_waited_for() {
-        let (_open, closed) = mpsc::channel::<()>();
-        let started = Instant::now();
-        let late = limited(
-            Duration::from_millis(10),
-            move || closed.recv().is_ok(),
-            || {},
-        );
-        assert_eq!(late.0, Err("late"));
-        assert!(started.elapsed() < Duration::from_secs(20));
+        assert_eq!(caught(|| "said"), Ok("said"));
+        assert_eq!(caught::<&str>(|| panic!("at the disco")), Err("panicked"));
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     harness::Harness,
     json_file,
     places::{self, Format, Place},
-    settings, toml_file,
+    toml_file,
 };
 
 /// What `install` and `uninstall` are told.
@@ -46,7 +46,7 @@ impl Order {
         }
         for line in twice(
             self.harness,
-            &settings::home().unwrap_or_default(),
+            &bizar_guard::home().unwrap_or_default(),
             Some(self),
         ) {
             writeln!(out, "{line}")?;
@@ -96,7 +96,7 @@ impl Order {
                 .ok_or_else(|| io::Error::other(format!("{title} reads no hooks of a project")));
         }
         let home =
-            settings::home().ok_or_else(|| io::Error::other("there is no home directory"))?;
+            bizar_guard::home().ok_or_else(|| io::Error::other("there is no home directory"))?;
         Ok(places::of_user(self.harness, &home))
     }
 

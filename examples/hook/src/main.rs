@@ -8,6 +8,7 @@ mod harness;
 mod hook;
 mod install;
 mod json_file;
+mod patience;
 mod places;
 mod report;
 mod scan;

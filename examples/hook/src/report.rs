@@ -20,7 +20,7 @@ use crate::{
 
 /// Where it is installed, and how many calls went unjudged.
 pub(crate) fn status(out: &mut impl Write) -> io::Result<()> {
-    let home = settings::home().unwrap_or_default();
+    let home = bizar_guard::home().unwrap_or_default();
     for harness in Harness::ALL {
         for place in places(harness, &home) {
             let scope = if place.is_project { "project" } else { "user" };
@@ -64,7 +64,7 @@ pub(crate) fn status(out: &mut impl Write) -> io::Result<()> {
 
 /// Tries what has to work; the number of troubles.
 pub(crate) fn doctor(out: &mut impl Write) -> io::Result<usize> {
-    let home = settings::home().unwrap_or_default();
+    let home = bizar_guard::home().unwrap_or_default();
     let mut troubles = 0;
     let mut check = |out: &mut dyn Write, is_fine: bool, text: String| {
         troubles += usize::from(!is_fine);
@@ -167,7 +167,7 @@ fn gates(harness: Harness, place: &Place) -> Vec<(bool, String)> {
 
 /// Whether the user has approved the entries. Which version of them, only Codex can tell.
 fn trust(place: &Place) -> (bool, String) {
-    let home = places::of_user(Harness::Codex, &settings::home().unwrap_or_default());
+    let home = places::of_user(Harness::Codex, &bizar_guard::home().unwrap_or_default());
     let config = files::read(&home.path.with_file_name("config.toml")).unwrap_or_default();
     let approved = config
         .parse::<toml_edit::DocumentMut>()

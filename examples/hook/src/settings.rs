@@ -1,9 +1,6 @@
 //! The user's options, and where a project begins.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::{env, path::Path};
 
 use bizar_guard::{Form, Setup};
 
@@ -14,11 +11,6 @@ pub(crate) fn setup(harness: Harness) -> Setup {
     let facts = harness.facts();
     let defaults = facts.has_own_guard.then(|| EARLY.into());
     Setup::of_user(facts.name, defaults, None).form(Form::ONE_CALL)
-}
-
-/// The user's home directory.
-pub(crate) fn home() -> Option<PathBuf> {
-    env::home_dir().filter(|home| home.is_absolute())
 }
 
 /// Whether standard error is worth a word.

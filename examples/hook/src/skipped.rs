@@ -10,7 +10,7 @@ use std::{
 
 use bizar_guard::Options;
 
-use crate::{harness::Harness, settings};
+use crate::harness::Harness;
 
 /// Keeps in mind where notes go: when one is due, there may be no time to read the options.
 pub(crate) fn remember(options: &Options) {
@@ -19,7 +19,7 @@ pub(crate) fn remember(options: &Options) {
 
 /// Notes one. Time in milliseconds since 1970, harness and reason: nothing of the call.
 pub(crate) fn note(harness: Option<Harness>, why: &str) {
-    let usual = || Some(settings::home()?.join(".cache/bizarharness"));
+    let usual = || Some(bizar_guard::home()?.join(".cache/bizarharness"));
     let Some(directory) = OPTIONS.get().map_or_else(usual, directory) else {
         return;
     };

@@ -244,6 +244,35 @@ fn options_that_never_end() {
     );
 }
 
+/// Something that nobody foresaw never ends; the host still writes meanwhile.
+#[cfg(unix)]
+#[test]
+fn what_takes_too_long_is_not_waited_for() {
+    let rig = Rig::new();
+    let host = Host {
+        rig: &rig,
+        name: "cursor",
+    };
+    host.make(&Call::new("c1", "ls"), "x");
+    // The file of the key is waited for, as long as somebody might write it.
+    let pipe = rig.home().join("key");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    rig.options(&json!({"fingerprintKeyFile": pipe}));
+    let mut document = json!({"hook_event_name": "preToolUse", "conversation_id": "s1", "tool_name": "Shell", "tool_input": {}})
+        .to_string();
+    document.push_str(&" ".repeat(1 << 20));
+    let started = Instant::now();
+    assert_eq!(
+        rig.tell("cursor", "preToolUse", document.as_bytes()),
+        allowed("cursor")
+    );
+    assert!(started.elapsed() >= Duration::from_millis(80));
+    let skipped = fs::read_to_string(rig.cache().join("bizar-hook.skipped")).unwrap();
+    let words: Vec<&str> = skipped.split_whitespace().skip(1).collect();
+    assert_eq!(words, ["cursor", "late"]);
+}
+
 /// A host that keeps its end open is answered as soon as its document is whole.
 #[test]
 fn a_host_that_does_not_close_its_end() {
