@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Owner;
 
+mod table;
+
+pub(crate) use table::{Descendants, Listed};
+
 /// Time since the machine was started, its sleep included where the system tells it.
 pub(crate) fn since_boot() -> Duration {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -107,20 +111,16 @@ pub(crate) fn adopt_orphans() -> bool {
     false
 }
 
-/// Takes note of children that have ended, so that none stays a zombie; not of `except`.
-pub(crate) fn reap_orphans(except: u32) {
-    let own = std::process::id();
-    let ended = descendants(own)
-        .into_iter()
-        .filter(|process| process.parent == own && process.is_zombie);
-    for process in ended.filter(|process| process.pid != except) {
+/// Takes note of children that have ended, so that none stays a zombie.
+pub(crate) fn reap(ended: impl Iterator<Item = u32>) {
+    for pid in ended {
         #[cfg(unix)]
-        if let Some(pid) = target(process.pid) {
-            // SAFETY: a null status is allowed; WNOHANG never blocks; the zombie is our own child.
+        if let Some(pid) = target(pid) {
+            // SAFETY: a null status is allowed, WNOHANG never blocks, and who is no child of ours is an error that means nothing.
             unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
         }
         #[cfg(not(unix))]
-        let _ = process;
+        let _ = pid;
     }
 }
 
@@ -139,8 +139,12 @@ pub(crate) fn is_alive(owner: &Owner) -> bool {
     if owner.boot != boot() {
         return false;
     }
-    if cfg!(target_os = "linux") {
-        return started(owner.pid) == Some(owner.started);
+    match started(owner.pid) {
+        // Unknown when it was noted.
+        Some(_) if owner.started == 0 => return true,
+        Some(started) => return started == owner.started,
+        None if cfg!(any(target_os = "linux", target_os = "android")) => return false,
+        None => {}
     }
     #[cfg(unix)]
     if let Some(pid) = target(owner.pid) {
@@ -186,13 +190,15 @@ impl Identity {
 
     #[cfg(all(unix, any(test, not(any(target_os = "linux", target_os = "android")))))]
     fn from_ps(pid: u32) -> Option<Self> {
-        let output = Command::new("ps")
-            .args(["-ww", "-o", "lstart=", "-o", "command=", "-p"])
-            .arg(pid.to_string())
-            .env("LC_ALL", "C")
-            .output()
-            .ok()?;
-        let line = String::from_utf8_lossy(&output.stdout);
+        let (_, line) = table::ps(&[
+            "-ww",
+            "-o",
+            "lstart=",
+            "-o",
+            "command=",
+            "-p",
+            &pid.to_string(),
+        ])?;
         // A date in the C locale, like `Thu Jan  1 00:00:00 1970`.
         let (started, command) = line.trim().split_at_checked(24)?;
         Some(Self {
@@ -215,54 +221,8 @@ pub(crate) fn leads_group(pid: u32) -> bool {
     }
 }
 
-/// A process and its parent, as `/proc` lists them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Listed {
-    pub(crate) pid: u32,
-    pub(crate) parent: u32,
-    pub(crate) is_zombie: bool,
-    /// In ticks since the machine was started.
-    pub(crate) started: u64,
-}
-
-impl Listed {
-    fn read(pid: u32) -> Option<Self> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name may hold anything, parentheses and blanks too: the fields follow the last one.
-        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-        Some(Self {
-            pid,
-            is_zombie: fields.next()? == "Z",
-            parent: fields.next()?.parse().ok()?,
-            // Field 22 of the whole line.
-            started: fields.nth(17)?.parse().ok()?,
-        })
-    }
-
-    /// Whether the number still belongs to the same process.
-    pub(crate) fn is_same(&self) -> bool {
-        Self::read(self.pid).is_some_and(|now| now.started == self.started && !now.is_zombie)
-    }
-}
-
-/// Everything that runs below a process. Empty where the system does not tell.
-pub(crate) fn descendants(root: u32) -> Vec<Listed> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let all: Vec<Listed> = pids.filter_map(Listed::read).collect();
-    let mut below = Vec::new();
-    let mut parents = vec![root];
-    while let Some(parent) = parents.pop() {
-        for process in all.iter().filter(|process| process.parent == parent) {
-            parents.push(process.pid);
-            below.push(*process);
-        }
-    }
-    below
-}
-
-/// When a process was started, in ticks since the machine was. `None`: there is none, or it cannot be told.
-fn started(pid: u32) -> Option<u64> {
+/// When a process was started, as in [`Listed`]. `None`: it does not run, or that cannot be told.
+pub(crate) fn started(pid: u32) -> Option<u64> {
     Listed::read(pid)
         .filter(|process| !process.is_zombie)
         .map(|process| process.started)

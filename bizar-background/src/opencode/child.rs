@@ -13,7 +13,7 @@ use tokio::{sync::watch, time::timeout};
 use super::{Options, Secret, client::Loopback, secret::USER};
 use crate::{
     StartError,
-    process::{self, Signal},
+    process::{self, Descendants, Signal},
 };
 
 /// A running child. When it is dropped, the child is ended without further ado.
@@ -115,10 +115,11 @@ impl Child {
 
     /// What the watchdog has inherited, and what runs below that.
     pub(super) fn orphans(&self) -> Vec<u32> {
-        if !self.is_watched {
+        if !self.is_watched || !cfg!(target_os = "linux") {
             return Vec::new();
         }
-        let below = process::descendants(self.pid);
+        let mut below = Descendants::of(self.pid);
+        let below = below.look();
         // The watchdog's first child is the server.
         let own = |process: &&process::Listed| process.parent == self.pid;
         let Some(server) = below
@@ -128,7 +129,8 @@ impl Child {
         else {
             return Vec::new();
         };
-        let of_server: Vec<u32> = process::descendants(server.pid)
+        let of_server: Vec<u32> = Descendants::of(server.pid)
+            .look()
             .iter()
             .map(|process| process.pid)
             .collect();
@@ -142,7 +144,8 @@ impl Child {
 
     /// Ends it and what it has started: gently, then not.
     pub(super) async fn stop(&self, patience: Duration) {
-        let below = process::descendants(self.pid);
+        let mut below = Descendants::of(self.pid);
+        below.look();
         if self.is_watched {
             self.slip();
             let _ = timeout(patience + LEASH, self.wait()).await;
@@ -155,7 +158,7 @@ impl Child {
             let _ = timeout(LEASH, self.wait()).await;
         }
         // Commands of agents are in groups of their own and survive their parent.
-        for process in below.iter().filter(|process| process.is_same()) {
+        for process in below.left().iter().filter(|process| !process.is_zombie) {
             process::signal_process(process.pid, Signal::Kill);
         }
     }
