@@ -221,7 +221,7 @@ fn round_trip() -> Result<Duration, String> {
     }
     let expected = [
         (1, "/result/protocol", json!(PROTOCOL)),
-        (2, "/result/notes", json!([])),
+        (2, "/result/verdictTimeoutMs", json!(250)),
         (3, "/result/verdict", json!("allow")),
     ];
     let end = start + Duration::from_secs(5);

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
+use bizar_config::LogLevel;
 use bizar_guard::{
     Args, Call, Decision, Delivery, End, Ended, Environment, Guard, Json, Resolved, Round, Setup,
     Sources, Status, Verdict, resolve_with_file,
@@ -11,6 +12,8 @@ use bizar_guard::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+use crate::session::Session;
 
 /// Changed when an older plugin file could not talk to this program.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -27,8 +30,10 @@ pub(crate) struct Sidecar {
 
 struct Directory {
     guard: Guard,
-    /// The verdict of each session's last call, for sessions that were not idle since.
-    last: HashMap<String, Verdict>,
+    /// Sessions that were not idle since they were first heard of.
+    sessions: HashMap<String, Session>,
+    /// Lines for the user that weigh less are not handed out.
+    log_level: LogLevel,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +50,7 @@ struct Line<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Params<'a> {
+    protocol: Option<u32>,
     directory: String,
     worktree: String,
     #[serde(borrow)]
@@ -54,7 +60,11 @@ struct Params<'a> {
     session: String,
     agent: Option<String>,
     call: String,
-    message: String,
+    /// The message that asks for the call, where it is known.
+    message: Option<String>,
+    /// How the system text of a request begins.
+    #[serde(borrow)]
+    system: Option<&'a RawValue>,
     tool: String,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
@@ -93,7 +103,8 @@ impl Sidecar {
     ///
     /// # Errors
     ///
-    /// When the input cannot be read or the output not be written: the host is gone.
+    /// When the input cannot be read or the output not be written: the host is gone. [`io::ErrorKind::Unsupported`]
+    /// when the plugin speaks another protocol.
     pub(crate) fn serve(
         &mut self,
         mut input: impl BufRead,
@@ -101,7 +112,7 @@ impl Sidecar {
     ) -> io::Result<()> {
         let mut line = Vec::new();
         while read_line(&mut input, &mut line, MOST)? {
-            if let Some(answer) = self.answer(&line) {
+            if let Some(answer) = self.answer(&line)? {
                 output.write_all(format!("{answer}\n").as_bytes())?;
                 output.flush()?;
             }
@@ -110,21 +121,28 @@ impl Sidecar {
     }
 
     /// The answer to one line; notifications have none.
-    fn answer(&mut self, line: &[u8]) -> Option<Value> {
+    fn answer(&mut self, line: &[u8]) -> io::Result<Option<Value>> {
         let Ok(Line { id, method, params }) = serde_json::from_slice(line) else {
-            return Some(error(Value::Null, -32_700, "not a message of one line"));
+            return Ok(Some(error(
+                Value::Null,
+                -32_700,
+                "not a message of one line",
+            )));
         };
         let params = params.map_or(Ok(Params::default()), |params| {
             serde_json::from_str(params.get())
         });
         let Ok(params) = params else {
-            return id.map(|id| error(id, -32_602, "parameters of a wrong type"));
+            return Ok(id.map(|id| error(id, -32_602, "parameters of a wrong type")));
         };
+        if method == "hello" && params.protocol.is_some_and(|theirs| theirs != PROTOCOL) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let result = self.call(method, &params);
-        id.map(|id| match result {
+        Ok(id.map(|id| match result {
             Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             None => error(id, -32_601, "no such method, or its directory is not open"),
-        })
+        }))
     }
 
     fn call(&mut self, method: &str, params: &Params<'_>) -> Option<Value> {
@@ -139,33 +157,7 @@ impl Sidecar {
             }
             _ => {}
         }
-        let directory = self.guards.get_mut(&params.directory)?;
-        let session = params.session.as_str();
-        match method {
-            "before" => return Some(directory.before(params)),
-            "request" => {
-                let text = directory.guard.request(session, Delivery::Forgets);
-                return Some(json!({"text": text}));
-            }
-            "after" => directory.end(params, params.output, succeeded(params)),
-            "failed" => directory.end(params, params.error, failed(params)),
-            "user" => directory
-                .guard
-                .user_message(session, params.agent.as_deref()),
-            "idle" => {
-                directory.last.remove(session);
-                directory.guard.idle(session);
-            }
-            "deleted" => {
-                directory.last.remove(session);
-                directory.guard.deleted(session);
-            }
-            "sweep" => {
-                directory.guard.sweep(params.ids.as_ref());
-            }
-            _ => return None,
-        }
-        Some(Value::Null)
+        self.guards.get_mut(&params.directory)?.call(method, params)
     }
 
     fn open(&mut self, params: &Params<'_>) -> Value {
@@ -175,31 +167,85 @@ impl Sidecar {
         let setup = Setup::new(HOST, resolved)
             .directory(&params.directory)
             .worktree(&params.worktree);
-        let guard = Guard::new(setup);
-        let answer = json!({"verdictTimeoutMs": patience, "notes": guard.notes()});
         let opened = Directory {
-            guard,
-            last: HashMap::new(),
+            guard: Guard::new(setup),
+            sessions: HashMap::new(),
+            log_level: self.env.log_level,
         };
         self.guards.insert(params.directory.clone(), opened);
-        answer
+        json!({"verdictTimeoutMs": patience})
     }
 }
 
 impl Directory {
+    fn call(&mut self, method: &str, params: &Params<'_>) -> Option<Value> {
+        let id = params.session.as_str();
+        match method {
+            "before" => return Some(self.before(params)),
+            "request" => return Some(self.request(params)),
+            "pending" => {
+                if let Some(message) = &params.message {
+                    self.session(id).call_appeared(&params.call, message);
+                }
+            }
+            "after" => {
+                self.session(id).call_ended(&params.call, None);
+                self.end(params, params.output, succeeded(params));
+            }
+            "failed" => {
+                let message = params.message.as_deref();
+                if self.session(id).call_ended(&params.call, message) {
+                    self.end(params, params.error, failed(params));
+                }
+            }
+            "user" => self.guard.user_message(id, params.agent.as_deref()),
+            "compacting" => self.session(id).compaction_begins(),
+            "idle" => {
+                self.sessions.remove(id);
+                self.guard.idle(id);
+            }
+            "deleted" => {
+                self.sessions.remove(id);
+                self.guard.deleted(id);
+            }
+            "sweep" => {
+                self.guard.sweep(params.ids.as_ref());
+            }
+            _ => return None,
+        }
+        Some(Value::Null)
+    }
+
+    fn session(&mut self, id: &str) -> &mut Session {
+        self.sessions.entry(id.to_owned()).or_default()
+    }
+
+    /// A request to the model is about to be made. `due` says whether the next one is to be told of with an answer.
+    fn request(&mut self, params: &Params<'_>) -> Value {
+        let system = params.system.map_or("", RawValue::get);
+        let is_step = self.session(&params.session).request(system);
+        let text = self.guard.request(&params.session, Delivery::Forgets);
+        json!({"due": text.is_some(), "text": text.filter(|_| is_step)})
+    }
+
     fn before(&mut self, params: &Params<'_>) -> Value {
         let args = match params.args {
             _ if params.cut => Args::Missing,
             Some(json) => Args::Text(json.get()),
             None => Args::Text("null"),
         };
+        let named = params.message.clone();
+        let message = named.unwrap_or_else(|| self.session(&params.session).message(&params.call));
         let call = Call::new(&params.session, &params.tool, args)
             .id(&params.call)
-            .round(Round::Message(&params.message));
+            .round(Round::Message(&message));
         let decision = self.guard.before(&call);
-        let mut log: Vec<String> = self.guard.notes();
-        log.extend(self.news(params, &decision));
-        let mut answer = json!({"verdict": decision.verdict.as_str()});
+        let is_due = self
+            .guard
+            .request(&params.session, Delivery::Forgets)
+            .is_some();
+        let mut answer = json!({"verdict": decision.verdict.as_str(), "due": is_due});
+        let log = self.log(params, &decision);
         if let Some(members) = answer.as_object_mut() {
             if decision.refused {
                 members.insert("text".to_owned(), json!(decision.text));
@@ -208,17 +254,32 @@ impl Directory {
                 members.insert("halt".to_owned(), json!(true));
             }
             if !log.is_empty() {
-                members.insert("log".to_owned(), json!(log.join("; ")));
+                members.insert("log".to_owned(), json!(log));
             }
         }
         answer
     }
 
-    /// A line for the user when the verdict rises, and for each refusal.
+    /// Lines for the user, each with its level.
+    fn log(&mut self, params: &Params<'_>, decision: &Decision) -> Vec<(&'static str, String)> {
+        let notes = self.guard.notes().into_iter();
+        let mut lines: Vec<_> = notes.map(|note| (LogLevel::Warn, note)).collect();
+        let level = if decision.halted {
+            LogLevel::Error
+        } else {
+            LogLevel::Warn
+        };
+        lines.extend(self.news(params, decision).map(|line| (level, line)));
+        lines.retain(|(level, _)| *level >= self.log_level);
+        let lines = lines.into_iter();
+        lines.map(|(level, line)| (level.as_str(), line)).collect()
+    }
+
+    /// A line when the verdict rises, and for each refusal.
     fn news(&mut self, params: &Params<'_>, decision: &Decision) -> Option<String> {
         let verdict = decision.verdict;
-        let last = self.last.insert(params.session.clone(), verdict);
-        if verdict < Verdict::Block && Some(verdict) <= last.or(Some(Verdict::Allow)) {
+        let has_risen = self.session(&params.session).judged(verdict);
+        if verdict < Verdict::Block && !has_risen {
             return None;
         }
         let tool: String = params
@@ -255,8 +316,10 @@ impl Directory {
 impl Drop for Directory {
     /// What is still open when a directory closes was aborted.
     fn drop(&mut self) {
-        for session in self.last.keys() {
-            self.guard.idle(session);
+        for (id, session) in &self.sessions {
+            if session.has_calls() {
+                self.guard.idle(id);
+            }
         }
     }
 }

@@ -129,10 +129,6 @@ fn a_program_that_is_missing_wrong_or_mad_harms_no_run() {
     let cases = [
         ("exit 7", "it ended with 7"),
         ("while read -r line; do echo '}{'; done", "unguarded"),
-        (
-            r#"echo '{"jsonrpc":"2.0","id":1,"result":{"protocol":99}}'; exec sleep 60"#,
-            "it speaks protocol 99",
-        ),
         ("exec cat /dev/zero", "unguarded"),
     ];
     for (script, why) in cases {
@@ -148,6 +144,23 @@ fn a_program_that_is_missing_wrong_or_mad_harms_no_run() {
         eventually(why, || rig.said().iter().any(|line| line.contains(why)));
         assert_eq!(unguarded(&rig), 1, "{script}: {:?}", rig.said());
     }
+    // The program is sane, and does not speak what the plugin does.
+    assert!(rig.bizar(&["install", "--force"]).status.success());
+    let text = fs::read_to_string(rig.plugin()).unwrap();
+    assert!(text.contains("const PROTOCOL = 1\n"));
+    let text = text.replace("const PROTOCOL = 1\n", "const PROTOCOL = 99\n");
+    fs::write(rig.plugin(), text).unwrap();
+    fs::remove_dir_all(rig.sandbox.home().join(".local/share/opencode/log")).ok();
+    let server = rig.serve(&[]);
+    assert!(run(&rig, &server, &two).ended_with("the end"));
+    eventually("the end of the program", || {
+        rig.said()
+            .iter()
+            .any(|line| line.contains("it ended with 1"))
+    });
+    assert_eq!(unguarded(&rig), 1);
+    assert!(rig.bizar(&["install", "--force"]).status.success());
+    replace(&rig, "exit 7");
     fs::remove_file(rig.sandbox.root().join("program")).unwrap();
     fs::remove_dir_all(rig.sandbox.home().join(".local/share/opencode/log")).ok();
     let server = rig.serve(&[]);

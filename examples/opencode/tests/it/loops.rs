@@ -1,6 +1,7 @@
 //! What is refused, and what is not, in the default mode.
 
 use std::fs;
+use std::time::Duration;
 
 use bizar_testkit::{Script, Step};
 use serde_json::json;
@@ -152,11 +153,9 @@ fn a_model_that_ignores_the_block_is_stopped() {
     eventually("a line in opencode's log", || {
         warm.rig.said().iter().any(said)
     });
-    let toast = warm
-        .server
-        .events()
-        .into_iter()
-        .find(|event| event["type"] == "tui.toast.show");
+    let toast = warm.server.wait_for(Duration::from_secs(30), |event| {
+        event["type"] == "tui.toast.show"
+    });
     assert_eq!(toast.unwrap()["properties"]["title"], "Bizar");
 }
 

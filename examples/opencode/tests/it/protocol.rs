@@ -137,6 +137,15 @@ fn garbage_is_answered_and_survived() {
 }
 
 #[test]
+fn a_plugin_that_speaks_another_protocol_is_refused() {
+    let mut sidecar = Sidecar::start(&json!({}));
+    let hello = json!({"jsonrpc": "2.0", "method": "hello", "params": {"protocol": 99}});
+    sidecar.write(format!("{hello}\n").as_bytes());
+    let status = sidecar.process.wait(Duration::from_secs(20)).unwrap();
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
 fn a_directory_that_is_not_open_has_no_verdict() {
     let mut sidecar = Sidecar::start(&json!({}));
     assert_eq!(sidecar.ask("close", &json!({}))["result"], Value::Null);
@@ -255,16 +264,76 @@ fn a_line_of_the_log_says_what_and_not_with_what() {
             n,
             &json!({"args": {"command": "Xsecret"}, "tool": "ba\nsh"}),
         );
-        said.push(answer["log"].as_str().unwrap_or_default().to_owned());
+        said.push(answer["log"].to_string());
         sidecar.after(n, &json!({"output": "Xsecret", "tool": "ba\nsh"}));
     }
     let last = said.last().unwrap();
     assert!(
-        last.contains("bash") && last.contains("the call is refused"),
+        last.starts_with(r#"[["warn","loop guard: block: bash"#)
+            && last.contains("the call is refused"),
         "{said:?}"
     );
     assert!(
-        !said.concat().contains("Xsecret") && !said.concat().contains('\n'),
+        !said.concat().contains("Xsecret") && !said.concat().contains("\\n"),
         "{said:?}"
     );
+}
+
+#[test]
+fn calls_of_one_message_are_one_round_however_it_is_told() {
+    // Equal calls of one message count once, so that twelve of them are no loop.
+    let mut sidecar = Sidecar::start(&json!({}));
+    let mut verdicts = |prepare: &dyn Fn(&mut Sidecar, usize)| {
+        sidecar.tell("deleted", &json!({"session": "s"}));
+        let calls = 0..12;
+        let mut last = Value::Null;
+        for n in calls {
+            prepare(&mut sidecar, n);
+            last = sidecar.before(n, &json!({"message": null, "args": {}}));
+        }
+        last["verdict"].clone()
+    };
+    let named = |message: String, n: usize| json!({"session": "s", "call": format!("c{n}"), "message": message});
+    let one = |sidecar: &mut Sidecar, n| sidecar.tell("pending", &named("m".to_owned(), n));
+    let many = |sidecar: &mut Sidecar, n| sidecar.tell("pending", &named(format!("m{n}"), n));
+    // Where no message was named, a request to the model begins a round, and a title is none.
+    let title = |sidecar: &mut Sidecar, _| {
+        let system = "You are a title generator. You output";
+        sidecar.tell("request", &json!({"session": "s", "system": system}));
+    };
+    let step = |sidecar: &mut Sidecar, _| {
+        let system = "You are opencode";
+        sidecar.tell("request", &json!({"session": "s", "system": system}));
+    };
+    assert_eq!(verdicts(&one), "warn");
+    assert_eq!(verdicts(&many), "block");
+    assert_eq!(verdicts(&title), "warn");
+    assert_eq!(verdicts(&step), "block");
+}
+
+#[test]
+fn a_text_is_due_until_a_step_of_the_agent_has_nothing_to_be_told() {
+    let mut sidecar = Sidecar::start(
+        &json!({"loopThresholdWarn": 1, "loopThresholdEscalate": 50, "loopThresholdBlock": 60}),
+    );
+    let request = |sidecar: &mut Sidecar, system: &str| {
+        let params = json!({"session": "s", "system": system});
+        sidecar.ask("request", &params)["result"].clone()
+    };
+    let nothing = json!({"due": false, "text": null});
+    let kept = json!({"due": true, "text": null});
+    assert_eq!(request(&mut sidecar, "You are opencode"), nothing);
+    assert_eq!(sidecar.before(0, &json!({"args": {}}))["due"], true);
+    // Neither a title nor a compaction shows it or uses it up, whatever their prompts are.
+    assert_eq!(request(&mut sidecar, "You are a title generator."), kept);
+    sidecar.tell("compacting", &json!({"session": "s"}));
+    assert_eq!(request(&mut sidecar, "my own words"), kept);
+    let told = request(&mut sidecar, "You are opencode");
+    assert_eq!(told["due"], true);
+    assert!(
+        told["text"].as_str().unwrap().starts_with("[loop guard: 5"),
+        "{told}"
+    );
+    sidecar.tell("user", &json!({"session": "s"}));
+    assert_eq!(request(&mut sidecar, "You are opencode"), nothing);
 }
