@@ -1,8 +1,8 @@
 //! Whatever goes wrong with the program, the run goes on.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bizar_testkit::{Opencode, Script, is_alive, processes_with, signal_process};
@@ -41,9 +41,14 @@ fn run(rig: &Rig, server: &Opencode, script: &Script) -> Run {
 
 /// Puts a shell script in the place of the program.
 fn replace(rig: &Rig, script: &str) {
-    let program = rig.sandbox.root().join("program");
+    let program = rename(rig);
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Makes the plugin look for the program at another place, and gives that.
+fn rename(rig: &Rig) -> PathBuf {
+    let program = rig.sandbox.root().join("program");
     let text = fs::read_to_string(rig.plugin()).unwrap();
     assert!(text.contains(PROGRAM));
     fs::write(
@@ -51,6 +56,7 @@ fn replace(rig: &Rig, script: &str) {
         text.replace(PROGRAM, program.to_str().unwrap()),
     )
     .unwrap();
+    program
 }
 
 #[test]
@@ -58,6 +64,8 @@ fn a_killed_sidecar_harms_no_run_and_comes_back() {
     let Some(rig) = Rig::new("a_killed_sidecar_harms_no_run_and_comes_back") else {
         return;
     };
+    let program = rename(&rig);
+    symlink(PROGRAM, &program).unwrap();
     let server = rig.serve(&[]);
     let session = server.session().unwrap();
     server.send(&session, &calls(12).prompt("go ")).unwrap();
@@ -88,7 +96,23 @@ fn a_killed_sidecar_harms_no_run_and_comes_back() {
         &Script::new().repeat(12, bash("echo hello")).say("the end"),
     );
     assert_eq!(again.refused(), [11]);
-    assert_eq!(unguarded(&rig), 1);
+    // It may even be taken away while opencode runs.
+    fs::remove_file(&program).unwrap();
+    signal_process("KILL", sidecar(&rig).unwrap());
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(4) {
+        let run = run(&rig, &server, &self::calls(2));
+        assert!(run.ended_with("the end"));
+        let is_done = |call: &serde_json::Value| call["state"]["status"] == "completed";
+        assert!(run.calls.iter().all(is_done), "{:?}", run.calls);
+    }
+    assert_eq!((sidecar(&rig), unguarded(&rig)), (None, 1));
+    // And come back.
+    symlink(PROGRAM, &program).unwrap();
+    eventually("another sidecar", || {
+        run(&rig, &server, &self::calls(1));
+        sidecar(&rig).is_some()
+    });
 }
 
 #[test]
@@ -274,10 +298,10 @@ fn a_project_takes_the_program_from_path_but_not_from_inside() {
     fs::write(&trap, "#!/bin/sh\ntouch trapped\n").unwrap();
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
     // Not through a link either.
-    std::os::unix::fs::symlink(&trap, outside.join("bizar-opencode")).unwrap();
+    symlink(&trap, outside.join("bizar-opencode")).unwrap();
     let good = sandbox.root().join("good");
     fs::create_dir(&good).unwrap();
-    std::os::unix::fs::symlink(PROGRAM, good.join("bizar-opencode")).unwrap();
+    symlink(PROGRAM, good.join("bizar-opencode")).unwrap();
     let path = [&inside, &outside, &good]
         .map(|folder| folder.to_str().unwrap())
         .join(":")

@@ -187,6 +187,8 @@ fn doom_loop_is_allowed_only_where_the_guard_is_on() {
             json!({"agent": {"build": {"permission": {"*": "ask"}}}}),
             "allow",
         ),
+        (json!({"agent": {"build": {"permission": "ask"}}}), "allow"),
+        (json!({"agent": {"build": {"permission": "deny"}}}), "deny"),
         (json!({"permission": {"doom_loop": "deny"}}), "deny"),
         (
             json!({"agent": {"build": {"permission": {"doom_loop": "deny"}}}}),
