@@ -1,12 +1,13 @@
 //! Turns, and calls that do not end by themselves.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use bizar_testkit::{Script, processes_with};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::rig::{Rig, bash, eventually, play, warm};
+use crate::rig::{Rig, WARN, bash, eventually, play, warm};
 
 #[test]
 fn a_user_message_starts_a_new_turn() {
@@ -83,15 +84,9 @@ fn old_state_of_sessions_that_opencode_does_not_know_is_swept() {
     eventually("the state", || rig.state(&session).is_some());
     drop(server);
     // Two hours old, as another session's state would be that opencode knows, or does not.
-    let mut state = rig.state(&session).unwrap();
-    let two_hours_ago = state["lastActivityAt"].as_i64().unwrap() - 7_200_000;
-    let mut write = |id: &str| {
-        state["sessionId"] = json!(id);
-        state["lastActivityAt"] = json!(two_hours_ago);
-        fs::write(rig.cache().join(format!("{id}.json")), state.to_string()).unwrap();
-    };
-    write(&session);
-    write("ses_unknown");
+    let state = rig.state(&session).unwrap();
+    age(&rig.cache(), &state, &session, 2);
+    age(&rig.cache(), &state, "ses_unknown", 2);
     let server = rig.serve(&[]);
     // More sessions than opencode lists unless it is asked for all.
     for _ in 0..105 {
@@ -101,4 +96,94 @@ fn old_state_of_sessions_that_opencode_does_not_know_is_swept() {
     play(&rig, &server, &other, &Script::new().say("hello"));
     eventually("the sweep", || rig.state("ses_unknown").is_none());
     assert!(rig.state(&session).is_some());
+}
+
+#[test]
+fn without_a_list_of_sessions_only_what_is_older_than_a_week_is_swept() {
+    let test = "without_a_list_of_sessions_only_what_is_older_than_a_week_is_swept";
+    let Some(warm) = warm(test) else { return };
+    let script = Script::new().then(bash("echo hello")).say("the end");
+    // A client that fails, and one that hands over what the server has refused.
+    for list in [
+        "throw Error()",
+        "return { error: { name: 'UnknownError' } }",
+    ] {
+        let plugin = format!(
+            "export const Broken = async ({{ client }}) => {{\n  client.session.list = async () => {{ {list} }}\n  return {{}}\n}}\n"
+        );
+        let project = warm.rig.project_with(&json!({"plugin": ["./broken.ts"]}));
+        fs::write(project.join("broken.ts"), plugin).unwrap();
+        let server = warm.server.at(&project);
+        let run = warm.play_in(&server, &script);
+        eventually("the state", || warm.rig.state(&run.session).is_some());
+        // It is swept at the first message, once.
+        server.request("POST", "/instance/dispose", None).unwrap();
+        let state = warm.rig.state(&run.session).unwrap();
+        let cache = warm.rig.cache();
+        age(&cache, &state, "ses_of_six_days", 6 * 24);
+        age(&cache, &state, "ses_of_eight_days", 8 * 24);
+        age(&cache, &state, &run.session, 8 * 24);
+        warm.play_in(&server, &script);
+        eventually("the sweep", || {
+            warm.rig.state("ses_of_eight_days").is_none() && warm.rig.state(&run.session).is_none()
+        });
+        assert!(warm.rig.state("ses_of_six_days").is_some(), "{list}");
+    }
+}
+
+/// Writes a session's state under another name, as if nothing had happened for some hours.
+fn age(cache: &Path, state: &Value, id: &str, hours: i64) {
+    let mut state = state.clone();
+    let ago = state["lastActivityAt"].as_i64().unwrap() - hours * 3_600_000;
+    state["sessionId"] = json!(id);
+    state["lastActivityAt"] = json!(ago);
+    fs::write(cache.join(format!("{id}.json")), state.to_string()).unwrap();
+}
+
+#[test]
+fn what_the_user_or_a_rule_refuses_is_logged_as_refused_and_repeats_like_any_failure() {
+    let test = "what_the_user_or_a_rule_refuses_is_logged_as_refused_and_repeats_like_any_failure";
+    let Some(warm) = warm(test) else { return };
+    let rules = json!({"*": "allow", "echo ask": "ask", "echo never": "deny"});
+    let project = warm
+        .rig
+        .project_with(&json!({"permission": {"bash": rules}}));
+    let server = warm.server.at(&project);
+    let play_refused = |command: &str, user: &(dyn Fn(&str) + Sync)| {
+        let session = server.session().unwrap();
+        let script = Script::new().repeat(6, bash(command)).say("the end");
+        std::thread::scope(|scope| {
+            scope.spawn(|| user(&session));
+            play(&warm.rig, &server, &session, &script)
+        })
+    };
+    let user = |session: &str| {
+        for n in 0..6 {
+            let asked = || {
+                let mut asked = server.events();
+                asked.retain(|event| {
+                    event["type"] == "permission.asked"
+                        && event["properties"]["sessionID"] == session
+                });
+                asked
+            };
+            eventually("a question", || asked().len() > n);
+            let id = asked()[n]["properties"]["id"].as_str().unwrap().to_owned();
+            let answer = json!({"reply": "reject", "message": "not this"});
+            let path = format!("/permission/{id}/reply");
+            server.request("POST", &path, Some(&answer)).unwrap();
+        }
+    };
+    let by_user = play_refused("echo ask", &user);
+    assert!(by_user.result(0).contains("The user rejected permission"));
+    let by_rule = play_refused("echo never", &|_| ());
+    assert!(by_rule.result(0).contains("a rule which prevents you"));
+    for run in [by_user, by_rule] {
+        assert_eq!(run.calls.len(), 6);
+        assert_eq!(warm.rig.outcomes(&run.session), ["blocked"; 6]);
+        assert_eq!(run.told(WARN), [0, 0, 0, 0, 0, 1, 1]);
+        // The guard itself refused nothing.
+        let state = warm.rig.state(&run.session).unwrap();
+        assert_eq!(state["blocksTriggered"], 0);
+    }
 }
