@@ -109,6 +109,9 @@ struct Params<'a> {
     /// How long its server may take until it listens, in milliseconds; 30 s if absent.
     #[serde(rename = "readyMs")]
     ready_ms: Option<u64>,
+    /// How long an agent may take until it begins, in milliseconds; 15 s if absent.
+    #[serde(rename = "admissionMs")]
+    admission_ms: Option<u64>,
     /// Of the call to cancel.
     id: Value,
     agent: String,
@@ -205,7 +208,10 @@ impl Background {
 }
 
 fn open(options: &Options, params: &Params<'_>) -> Tools {
-    let limits = tools::limits(options);
+    let mut limits = tools::limits(options);
+    if let Some(admission) = params.admission_ms {
+        limits.timing.admission = Duration::from_millis(admission);
+    }
     let mut server = opencode::Options::new(&params.program, &params.directory);
     server.version.clone_from(&params.version);
     server.permissions = limits.permissions;

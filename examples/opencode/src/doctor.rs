@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::install::needs_npm;
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::plugin::{self, Found};
 use crate::sidecar::PROTOCOL;
 use crate::status::in_force;
@@ -32,9 +32,12 @@ use Finding::{Broken, Fine, Odd};
 /// Prints all findings; gives the number of broken things.
 pub(crate) fn print(places: &Places, out: &mut impl Write) -> io::Result<usize> {
     let mut findings = vec![opencode(places)];
-    findings.extend(plugins(places)?);
+    findings.extend(plugins(places));
     findings.extend(switches(&env::vars().collect::<Vec<_>>()));
-    let resolved = in_force(places).resolved;
+    let in_force = in_force(places);
+    let faults = in_force.faults.iter();
+    findings.extend(faults.map(|fault| Broken(format!("configuration: {fault}: mend the file"))));
+    let resolved = in_force.resolved;
     findings.extend(
         resolved
             .notes
@@ -96,18 +99,28 @@ fn opencode(places: &Places) -> Finding {
     }
 }
 
-fn plugins(places: &Places) -> io::Result<Vec<Finding>> {
+fn plugins(places: &Places) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut is_installed = false;
     for in_project in [false, true] {
-        let folder = places.folder(in_project)?;
-        let path = folder.join(plugin::FILE);
+        let folder = places.folder(in_project);
+        let found = folder.and_then(|folder| {
+            let path = folder.join(plugin::FILE);
+            Ok((plugin::examine(&path)?, path, folder))
+        });
+        let (found, path, folder) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                findings.push(Broken(format!("plugin: {error}: is HOME right?")));
+                continue;
+            }
+        };
         let shown = path.display().to_string();
         let Found::Ours {
             version,
             stamp,
             is_edited,
-        } = plugin::examine(&path)?
+        } = found
         else {
             continue;
         };
@@ -121,11 +134,15 @@ fn plugins(places: &Places) -> io::Result<Vec<Finding>> {
         } else {
             Fine(format!("plugin: {shown}"))
         });
-        if !stamp.program.is_empty() && !Path::new(&stamp.program).is_file() {
+        let program = Path::new(&stamp.program);
+        if !stamp.program.is_empty() && !program.is_file() {
             findings.push(Broken(format!(
                 "plugin: {} is gone: run bizar-opencode install",
                 stamp.program
             )));
+        } else if places::is_passing(program) {
+            let passes = places::PASSES;
+            findings.push(Odd(format!("plugin: {} {passes}", stamp.program)));
         }
         if stamp.program.is_empty() && places.program("bizar-opencode").is_none() {
             findings.push(Broken(format!(
@@ -145,7 +162,7 @@ fn plugins(places: &Places) -> io::Result<Vec<Finding>> {
             "plugin: not installed: run bizar-opencode install".to_owned(),
         ));
     }
-    Ok(findings)
+    findings
 }
 
 fn switches(variables: &[(String, String)]) -> Vec<Finding> {

@@ -139,9 +139,9 @@ impl Install {
         let real = program.canonicalize().unwrap_or_else(|_| program.clone());
         if !self.target.force && (places::is_passing(&program) || places::is_passing(&real)) {
             return Err(io::Error::other(format!(
-                "{} lies in a build folder or a temporary one and may vanish: install the program first (cargo \
-                 install), or use --force",
-                program.display()
+                "{} {}; --force takes it as it is",
+                program.display(),
+                places::PASSES
             )));
         }
         let name = program

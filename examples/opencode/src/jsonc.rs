@@ -2,11 +2,16 @@
 
 use serde_json::Value;
 
-/// The document, or `None` if it is none.
-pub(crate) fn parse(text: &str) -> Option<Value> {
-    serde_json::from_str(&plain(text)).ok()
+/// The document.
+///
+/// # Errors
+///
+/// When it is none; the line and the column are those of the text, in bytes.
+pub(crate) fn parse(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(&plain(text))
 }
 
+/// The same text with blanks in the place of what JSON does not know.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -14,17 +19,17 @@ fn plain(text: &str) -> String {
         let length = match c {
             '"' => string(rest),
             '/' if rest.starts_with("//") => {
-                rest = rest.split_at(rest.find('\n').unwrap_or(rest.len())).1;
+                rest = blank(&mut out, rest, rest.find('\n'));
                 continue;
             }
             '/' if rest.starts_with("/*") => {
-                rest = rest.split_once("*/").map_or("", |(_, rest)| rest);
+                rest = blank(&mut out, rest, rest.find("*/").map(|end| end + 2));
                 continue;
             }
             '}' | ']' => {
-                let kept = out.trim_end();
-                if kept.ends_with(',') {
-                    out.truncate(kept.len() - 1);
+                if let Some(kept) = out.trim_end().strip_suffix(',') {
+                    let comma = kept.len();
+                    out.replace_range(comma..=comma, " ");
                 }
                 1
             }
@@ -35,6 +40,16 @@ fn plain(text: &str) -> String {
         rest = after;
     }
     out
+}
+
+/// Writes a comment that ends there as blanks, and gives what follows it.
+fn blank<'a>(out: &mut String, text: &'a str, end: Option<usize>) -> &'a str {
+    let (comment, rest) = text.split_at(end.unwrap_or(text.len()));
+    let blanks = comment
+        .bytes()
+        .map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+    out.extend(blanks);
+    rest
 }
 
 /// The length of the string that begins here.
@@ -62,8 +77,15 @@ mod tests {
             */ "b": [1, 2, ], "c": {"d": "\\",},
         }"#;
         let value = json!({"a": "// \" /* no */ ,]", "b": [1, 2], "c": {"d": "\\"}});
-        assert_eq!(parse(text), Some(value));
-        assert_eq!(parse("{\"a\": \"open"), None);
-        assert_eq!(parse("/* open"), None);
+        assert_eq!(parse(text).unwrap(), value);
+        assert!(parse("{\"a\": \"open").is_err());
+        assert!(parse("/* open").is_err());
+    }
+
+    #[test]
+    fn an_error_is_where_it_is_in_the_text() {
+        let text = "{ // ünder\n  /* two\n  lines */ \"a\": [1,\n  ],  /* x */ oops }";
+        let error = parse(text).unwrap_err();
+        assert_eq!((error.line(), error.column()), (4, 15));
     }
 }

@@ -67,6 +67,10 @@ impl Places {
     }
 }
 
+/// What is to be said of a program of which [`is_passing`] holds.
+pub(crate) const PASSES: &str = "lies in a build folder or a temporary one and may vanish: in bizar's sources, cargo \
+                                 install --path examples/opencode puts the program where it stays";
+
 /// Whether a program lies where it will not stay: in a build folder or a temporary one.
 pub(crate) fn is_passing(program: &Path) -> bool {
     let built = ["debug", "release"].map(OsStr::new);
@@ -79,12 +83,17 @@ pub(crate) fn is_passing(program: &Path) -> bool {
         })
 }
 
+/// Names the place of an error.
+pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 /// Replaces a file as a whole. A link is followed; mode and owner stay.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    fs::create_dir_all(folder).map_err(at(folder))?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(at(folder))?;
     file.write_all(text.as_bytes())?;
     match fs::metadata(&path) {
         Ok(old) => {

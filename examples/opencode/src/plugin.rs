@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::places;
 use crate::tools;
 
 /// The file that opencode loads, without its first line.
@@ -76,7 +77,7 @@ pub(crate) fn examine(path: &Path) -> io::Result<Found> {
     let text = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
-        Err(error) => return Err(error),
+        Err(error) => return Err(places::at(path)(error)),
     };
     Ok(parse(&text).unwrap_or(Found::Foreign))
 }

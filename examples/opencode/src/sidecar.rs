@@ -328,17 +328,20 @@ impl Drop for Directory {
 fn succeeded(params: &Params<'_>) -> Status {
     match params.metadata.exit {
         None | Some(Some(0)) => Status::Ok,
-        Some(None) if contains(params.output, "aborted the command") => Status::Aborted,
+        Some(None) if says(params.output, "aborted the command") => Status::Aborted,
         Some(_) => Status::Failed,
     }
 }
 
 /// A tool did not run to its end.
 fn failed(params: &Params<'_>) -> Status {
-    if contains(params.error, "Tool execution aborted") {
+    if says(params.error, "\"Tool execution aborted") {
         Status::Aborted
-    } else if contains(params.error, "rejected permission")
-        || contains(params.error, "a rule which prevents you")
+    } else if says(params.error, "\"The user rejected permission")
+        || says(
+            params.error,
+            "\"The user has specified a rule which prevents you",
+        )
     {
         Status::Refused
     } else {
@@ -346,7 +349,8 @@ fn failed(params: &Params<'_>) -> Status {
     }
 }
 
-fn contains(json: Option<&RawValue>, words: &str) -> bool {
+/// Whether a value's JSON holds these words; those of opencode itself begin with a quotation mark.
+fn says(json: Option<&RawValue>, words: &str) -> bool {
     json.is_some_and(|json| json.get().contains(words))
 }
 

@@ -9,7 +9,7 @@ use bizar_log::{Outcome, Reader, list};
 use serde_json::Value;
 
 use crate::jsonc;
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::plugin::{self, Found, Stamp};
 use crate::sidecar::HOST;
 
@@ -20,14 +20,15 @@ pub(crate) fn print(places: &Places, out: &mut impl Write) -> io::Result<()> {
     }
     for (name, in_project) in [("global", false), ("project", true)] {
         let path = places.folder(in_project)?.join(plugin::FILE);
-        let what = match plugin::examine(&path)? {
-            Found::Absent => "not installed".to_owned(),
-            Found::Foreign => format!("{} is not ours", path.display()),
-            Found::Ours {
+        let what = match plugin::examine(&path) {
+            Err(error) => error.to_string(),
+            Ok(Found::Absent) => "not installed".to_owned(),
+            Ok(Found::Foreign) => format!("{} is not ours", path.display()),
+            Ok(Found::Ours {
                 version,
                 stamp,
                 is_edited,
-            } => {
+            }) => {
                 let edited = if is_edited { ", edited by hand" } else { "" };
                 let program = if stamp.program.is_empty() {
                     "bizar-opencode on PATH"
@@ -43,6 +44,9 @@ pub(crate) fn print(places: &Places, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{name:<12} {what}")?;
     }
     let in_force = in_force(places);
+    for fault in &in_force.faults {
+        writeln!(out, "unreadable   {fault}")?;
+    }
     if let Some(path) = &in_force.tuple {
         writeln!(out, "options from {}", path.display())?;
     }
@@ -62,6 +66,8 @@ pub(crate) struct InForce {
     pub(crate) resolved: Resolved,
     /// The file of opencode that hands options over.
     tuple: Option<PathBuf>,
+    /// Configuration files of opencode that cannot be read, each with the place of the first mistake.
+    pub(crate) faults: Vec<String>,
 }
 
 pub(crate) fn in_force(places: &Places) -> InForce {
@@ -74,24 +80,28 @@ pub(crate) fn in_force(places: &Places) -> InForce {
         });
     let defaults =
         Value::Object(stamp.map_or_else(Default::default, |Stamp { options, .. }| options));
-    let tuple = tuple(places);
+    let (configs, faults) = configs(places);
+    let tuple = configs
+        .iter()
+        .find_map(|(path, config)| Some((path, tuple(config)?)));
     let home = places.home.as_deref();
     let resolved = resolve_with_file(Sources {
         home,
         host_defaults: Some(Json::Value(&defaults)),
         file: None,
         host: Some(HOST),
-        host_options: tuple.as_ref().map(|(_, options)| Json::Value(options)),
+        host_options: tuple.map(|(_, options)| Json::Value(options)),
         env: Environment::from_pairs(std::env::vars_os()),
     });
     InForce {
         resolved,
-        tuple: tuple.map(|(path, _)| path),
+        tuple: tuple.map(|(path, _)| path.clone()),
+        faults,
     }
 }
 
-/// The options tuple of the plugin, and the file it stands in; the project's comes first.
-fn tuple(places: &Places) -> Option<(PathBuf, Value)> {
+/// The configuration files of opencode, the project's first, and what is wrong with those that cannot be read.
+fn configs(places: &Places) -> (Vec<(PathBuf, Value)>, Vec<String>) {
     let folders = [
         Some(places.project.join(".opencode")),
         Some(places.project.clone()),
@@ -101,18 +111,25 @@ fn tuple(places: &Places) -> Option<(PathBuf, Value)> {
         .iter()
         .flatten()
         .flat_map(|folder| ["opencode.jsonc", "opencode.json"].map(|name| folder.join(name)));
-    files
-        .filter_map(|path| Some((jsonc::parse(&fs::read_to_string(&path).ok()?)?, path)))
-        .find_map(|(config, path)| {
-            let entries = config.get("plugin")?.as_array()?;
-            let ours = entries.iter().find(|entry| {
-                let file = entry.get(0).and_then(Value::as_str).map(Path::new);
-                file.is_some_and(|file| {
-                    file.ends_with(plugin::ENTRY) || file.ends_with(plugin::FILE)
-                })
-            })?;
-            Some((path, ours.get(1)?.clone()))
-        })
+    let (mut configs, mut faults) = (Vec::new(), Vec::new());
+    for path in files.filter(|path| path.is_file()) {
+        let text = fs::read_to_string(&path).map_err(|error| error.to_string());
+        match text.and_then(|text| jsonc::parse(&text).map_err(|error| error.to_string())) {
+            Ok(config) => configs.push((path, config)),
+            Err(error) => faults.push(format!("{}: {error}", path.display())),
+        }
+    }
+    (configs, faults)
+}
+
+/// The options that a configuration hands over to the plugin.
+fn tuple(config: &Value) -> Option<&Value> {
+    let entries = config.get("plugin")?.as_array()?;
+    let is_ours = |entry: &&Value| {
+        let file = entry.get(0).and_then(Value::as_str).map(Path::new);
+        file.is_some_and(|file| file.ends_with(plugin::ENTRY) || file.ends_with(plugin::FILE))
+    };
+    entries.iter().find(is_ours)?.get(1)
 }
 
 fn values(resolved: &Resolved) -> Vec<(&'static str, String)> {
@@ -190,7 +207,10 @@ fn refusals(resolved: &Resolved, out: &mut impl Write) -> io::Result<()> {
     else {
         return Ok(());
     };
-    let mut logs = list(directory)?;
+    let mut logs = match list(directory) {
+        Ok(logs) => logs,
+        Err(error) => return writeln!(out, "refused      {}", places::at(directory)(error)),
+    };
     logs.sort_by_key(|log| std::cmp::Reverse(log.modified));
     let mut refused = Vec::new();
     for log in logs.iter().take(LOGS) {

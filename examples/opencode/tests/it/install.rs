@@ -186,10 +186,72 @@ fn a_program_in_a_build_folder_is_not_installed_by_accident() {
     let home = Home::new();
     let said = home.refused(&["install"]);
     assert!(
-        said.contains("build folder") && said.contains("--force"),
+        said.contains("cargo install --path examples/opencode") && said.contains("--force"),
         "{said}"
     );
     assert_eq!(home.files(), Vec::<PathBuf>::new());
+    // Where it was forced, it is not forgotten.
+    home.done(&["install", "--force"]);
+    let said = home.done(&["doctor"]);
+    assert!(
+        said.contains(&format!("look  plugin: {PROGRAM} lies in a build folder")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_home_that_is_no_directory_is_named() {
+    let home = Home::new();
+    let file = home.0.root().join("file");
+    fs::write(&file, "").unwrap();
+    for args in [
+        vec!["install", "--force"],
+        vec!["uninstall"],
+        vec!["doctor"],
+        vec!["status"],
+    ] {
+        let output = home
+            .0
+            .command(Path::new(PROGRAM))
+            .args(&args)
+            .env("HOME", &file)
+            .env_remove("XDG_CONFIG_HOME")
+            .output()
+            .unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let named = format!("{}/.config/opencode/plugins", file.display());
+        assert!(said.contains(&named), "{args:?}: {said}");
+        assert_eq!(
+            output.status.success(),
+            args == ["status"],
+            "{args:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_named_with_the_place_of_the_mistake() {
+    let home = Home::new();
+    home.done(&["install", "--force"]);
+    assert!(home.done(&["doctor"]).contains("ok    plugin"));
+    let good = r#"{"plugin": [["./plugins/bizar/index.ts", {"loopThresholdWarn": 6}]]}"#;
+    fs::write(home.0.opencode_config().join("opencode.json"), good).unwrap();
+    let bad = home.0.project().join("opencode.jsonc");
+    fs::write(&bad, "{\n  // mine\n  \"plugin\": [\"a\" \"b\"]\n}\n").unwrap();
+    let place = "at line 3 column 18";
+    let said = home.refused(&["doctor"]);
+    let broken = |line: &str| {
+        line.starts_with("BAD   configuration: ")
+            && line.contains(bad.to_str().unwrap())
+            && line.contains(place)
+    };
+    assert!(said.lines().any(broken), "{said}");
+    // The others still count.
+    let said = home.done(&["status"]);
+    assert!(
+        said.contains(place) && said.contains("6 (options of the host)"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -186,6 +186,16 @@ fn outcomes_are_read_from_what_opencode_says() {
             json!({"error": "Tool execution aborted"}),
             "aborted",
         ),
+        (
+            "failed",
+            json!({"error": "The user rejected permission to use this specific tool call."}),
+            "blocked",
+        ),
+        (
+            "failed",
+            json!({"error": "File not found: The user rejected permission.txt"}),
+            "error",
+        ),
     ];
     for (n, (method, params, _)) in ends.iter().enumerate() {
         sidecar.before(n, &json!({"args": {"n": n}}));
