@@ -153,8 +153,18 @@ impl<S: Store<State>> Guard<S> {
 
     /// Takes in the end of a call that was made. A refused call has ended already.
     pub fn after(&self, end: &End<'_>) {
+        self.take_in(end, None);
+    }
+
+    /// [`after`](Self::after) and [`request`](Self::request) as one step, for hosts whose text goes with the result.
+    #[must_use]
+    pub fn after_and_request(&self, end: &End<'_>, delivery: Delivery) -> Option<String> {
+        self.take_in(end, Some(delivery))
+    }
+
+    fn take_in(&self, end: &End<'_>, delivery: Option<Delivery>) -> Option<String> {
         if self.env.disable {
-            return;
+            return None;
         }
         let key = match end.args {
             Args::Missing if end.id.is_some() => None,
@@ -166,10 +176,12 @@ impl<S: Store<State>> Guard<S> {
             key,
             end: self.ending(&end.ended),
         };
+        let delivery = delivery.filter(|_| !self.is_silent());
         let taken_in = self.step(end.session, Saving::Soon, |state, lines| {
             memory::after(state, self.rules, &finished, lines);
+            memory::request(state, delivery?)
         });
-        if let (None, Some(key)) = (taken_in, key) {
+        if let (None, Some(key)) = (&taken_in, key) {
             // The session could not be had; the line can.
             let line = Line {
                 at: finished.end.at,
@@ -180,6 +192,7 @@ impl<S: Store<State>> Guard<S> {
             };
             self.logs.write(end.session, &[line]);
         }
+        taken_in?
     }
 
     /// Ends all open calls of a session in one way, for hosts that tell failures by silence.
@@ -252,11 +265,16 @@ impl<S: Store<State>> Guard<S> {
     /// Not for requests that the agent knows nothing of, such as those for a title.
     #[must_use]
     pub fn request(&self, session: &str, delivery: Delivery) -> Option<String> {
-        if self.env.disable || self.env.disable_loop || self.rules.observe_only {
+        if self.is_silent() {
             return None;
         }
         self.sessions
             .step_known(session, |state| memory::request(state, delivery))?
+    }
+
+    /// Whether no model is ever told anything.
+    fn is_silent(&self) -> bool {
+        self.env.disable || self.env.disable_loop || self.rules.observe_only
     }
 
     /// Removes the state of old sessions of this host and directory, and returns how many.

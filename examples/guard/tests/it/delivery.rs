@@ -1,6 +1,6 @@
 //! When the text of a level goes to the model.
 
-use bizar_guard::{Delivery, Form, Guard};
+use bizar_guard::{Call, Delivery, End, Ended, Form, Guard};
 use serde_json::json;
 
 use crate::rig::{Rig, make, repeat};
@@ -120,5 +120,30 @@ fn with_a_result_only_what_brought_nothing() {
             .collect();
         // The second and the last call brought something new.
         assert_eq!(texts, [false, false, true, true, false], "{form:?}");
+    }
+}
+
+#[test]
+fn one_step_says_what_two_would() {
+    for form in forms() {
+        for delivery in [Delivery::Forgets, Delivery::Keeps, Delivery::WithResult] {
+            let (rig, other) = (Rig::new(), Rig::new());
+            let one = Guard::new(rig.setup(form, &json!({}), &[]));
+            let two = Guard::new(other.setup(form, &json!({}), &[]));
+            let mut told = 0;
+            for i in 0..16 {
+                // News now and then.
+                let result = if i % 7 == 6 { "news" } else { "the same" };
+                let args = json!({});
+                let end = End::new("s", "read", &args, Ended::ok(result));
+                let _ = one.before(&Call::new("s", "read", &args));
+                let _ = two.before(&Call::new("s", "read", &args));
+                let text = one.after_and_request(&end, delivery);
+                two.after(&end);
+                assert_eq!(text, two.request("s", delivery), "{delivery:?} {i}");
+                told += usize::from(text.is_some());
+            }
+            assert!(told > 0, "{delivery:?}");
+        }
     }
 }
