@@ -218,19 +218,20 @@ fn after(guard: &Guard, event: Event) -> Option<String> {
     ended.duration = event.millis.map(Duration::from_millis);
     let mut end = End::new(&event.session, &event.tool, args, ended);
     end.id = event.id.as_deref();
-    guard.after(&end);
     let facts = event.harness.facts();
     // Cursor has no place for a text after a failure.
     let is_heard = facts.context == Context::After
         && !(event.harness == Harness::Cursor && event.name == "postToolUseFailure");
-    let text = is_heard.then(|| guard.request(&event.session, Delivery::WithResult))?;
-    text.map(|text| {
-        let event = Event {
-            result: Outcome::Missing,
-            ..event
-        };
-        answer::context(&event, &text)
-    })
+    if !is_heard {
+        guard.after(&end);
+        return None;
+    }
+    let text = guard.after_and_request(&end, Delivery::WithResult)?;
+    let event = Event {
+        result: Outcome::Missing,
+        ..event
+    };
+    Some(answer::context(&event, &text))
 }
 
 #[cfg(test)]

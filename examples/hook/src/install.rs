@@ -6,12 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bizar_guard::Guard;
+
 use crate::{
     command_line, files,
     harness::Harness,
     json_file,
     places::{self, Format, Place},
-    toml_file,
+    settings, toml_file,
 };
 
 /// What `install` and `uninstall` are told.
@@ -25,6 +27,7 @@ pub(crate) struct Order {
 impl Order {
     pub(crate) fn install(&self, out: &mut impl Write) -> io::Result<()> {
         let place = self.place()?;
+        self.need_state()?;
         let program = self.program(out)?;
         let title = self.harness.facts().title;
         if self.harness == Harness::Cline {
@@ -87,6 +90,18 @@ impl Order {
             out,
             "logs and state stay in ~/.cache/bizarharness, options in ~/.config/bizarharness"
         )
+    }
+
+    /// Without a place for sessions no call would be judged.
+    fn need_state(&self) -> io::Result<()> {
+        let guard = Guard::new(settings::setup(self.harness));
+        if guard.options().state_dir.is_some() {
+            return Ok(());
+        }
+        let why = guard.notes().join("; ");
+        let text =
+            format!("there is no place to keep sessions in, so nothing would be judged: {why}");
+        Err(io::Error::other(text))
     }
 
     fn place(&self) -> io::Result<Place> {

@@ -77,51 +77,51 @@ impl Command {
 
     /// Whether all is well.
     fn run(self, words: Vec<OsString>, out: &mut impl Write) -> io::Result<bool> {
-        match self {
-            Self::Help => out.write_all(HELP.as_bytes())?,
-            Self::Version => writeln!(out, "bizar-hook {}", env!("CARGO_PKG_VERSION"))?,
-            Self::Status => report::status(out)?,
-            Self::Doctor => return report::doctor(out).map(|troubles| troubles == 0),
-            Self::Install | Self::Uninstall => {
-                let order = order_of(words).map_err(|error| io::Error::other(error.to_string()))?;
-                let Some(order) = order else {
-                    out.write_all(HELP.as_bytes())?;
-                    return Ok(true);
-                };
-                match self {
-                    Self::Install => order.install(out)?,
-                    _ => order.uninstall(out)?,
-                }
-            }
+        let said = self.read(words);
+        let Some(order) = said.map_err(|error| io::Error::other(error.to_string()))? else {
+            out.write_all(HELP.as_bytes())?;
+            return Ok(true);
+        };
+        match (self, order) {
+            (Self::Install, Some(order)) => order.install(out)?,
+            (Self::Uninstall, Some(order)) => order.uninstall(out)?,
+            (Self::Status, _) => report::status(out)?,
+            (Self::Doctor, _) => return report::doctor(out).map(|troubles| troubles == 0),
+            _ => writeln!(out, "bizar-hook {}", env!("CARGO_PKG_VERSION"))?,
         }
         Ok(true)
     }
-}
 
-/// What `install` and `uninstall` are told; `None` if it is a question.
-fn order_of(words: Vec<OsString>) -> Result<Option<Order>, lexopt::Error> {
-    let mut harness = None;
-    let mut order = (false, false);
-    let mut parser = lexopt::Parser::from_args(words.into_iter().skip(1));
-    while let Some(word) = parser.next()? {
-        match word {
-            Long("project") => order.0 = true,
-            Long("dry-run") => order.1 = true,
-            Long("help") | Short('h') => return Ok(None),
-            Value(name) if harness.is_none() => {
-                let known = name.to_str().and_then(Harness::named);
-                harness = Some(known.ok_or_else(|| unknown(&name.to_string_lossy()))?);
+    /// The words behind a command: what to install or uninstall, which others do not take. `None` if they ask for help.
+    fn read(self, words: Vec<OsString>) -> Result<Option<Option<Order>>, lexopt::Error> {
+        let takes_order = matches!(self, Self::Install | Self::Uninstall);
+        let mut harness = None;
+        let (mut in_project, mut is_dry) = (false, false);
+        let mut parser = lexopt::Parser::from_args(words.into_iter().skip(1));
+        while let Some(word) = parser.next()? {
+            match word {
+                Long("help") | Short('h') => return Ok(None),
+                Long("project") if takes_order => in_project = true,
+                Long("dry-run") if takes_order => is_dry = true,
+                Value(name) if takes_order && harness.is_none() => {
+                    let known = name.to_str().and_then(Harness::named);
+                    harness = Some(known.ok_or_else(|| unknown(&name.to_string_lossy()))?);
+                }
+                other => return Err(other.unexpected()),
             }
-            other => return Err(other.unexpected()),
         }
+        if self == Self::Help {
+            return Ok(None);
+        }
+        if !takes_order {
+            return Ok(Some(None));
+        }
+        Ok(Some(Some(Order {
+            harness: harness.ok_or_else(|| unknown(""))?,
+            in_project,
+            is_dry,
+        })))
     }
-    let harness = harness.ok_or_else(|| unknown(""))?;
-    let (in_project, is_dry) = order;
-    Ok(Some(Order {
-        harness,
-        in_project,
-        is_dry,
-    }))
 }
 
 fn unknown(name: &str) -> lexopt::Error {

@@ -426,6 +426,9 @@ fn usage_errors_of_people_are_told() {
         &["install", "nope"],
         &["install", "codex", "--force"],
         &["uninstall", "codex", "claude"],
+        &["status", "codex"],
+        &["doctor", "--dry-run"],
+        &["--version", "x"],
     ] {
         let output = rig.ask(words);
         assert_eq!(
@@ -440,6 +443,43 @@ fn usage_errors_of_people_are_told() {
             "{words:?}"
         );
     }
-    assert!(rig.must(&["--help"]).contains("Usage:"));
+    for words in [
+        &["--help"][..],
+        &["help"],
+        &["status", "--help"],
+        &["install", "-h"],
+    ] {
+        assert!(rig.must(words).contains("Usage:"), "{words:?}");
+    }
     assert!(rig.must(&["--version"]).starts_with("bizar-hook 0."));
+}
+
+/// Nothing would be judged: that is to be known when it is installed, not when it is needed.
+#[test]
+fn without_a_place_for_sessions_nothing_is_installed() {
+    let rig = Rig::new();
+    let mut command = rig.command(&["install", "claude", "--project"]);
+    let output = command.env_remove("HOME").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("no place to keep sessions in") && error.contains("stateDir: "),
+        "{error}"
+    );
+    assert_eq!(snapshot(&rig), []);
+    rig.options(&json!({"stateDir": rig.project().join("state")}));
+    rig.must(&["install", "claude", "--project"]);
+}
+
+#[test]
+fn people_are_shown_where_things_are() {
+    let rig = Rig::new();
+    let doctor = String::from_utf8(rig.ask(&["doctor"]).stdout).unwrap();
+    for said in [rig.must(&["status"]), doctor] {
+        assert!(said.contains(&rig.cache().display().to_string()), "{said}");
+        assert!(
+            said.contains(&rig.cache().join("logs").display().to_string()),
+            "{said}"
+        );
+    }
 }
