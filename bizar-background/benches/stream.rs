@@ -164,6 +164,9 @@ fn instances(count: u16) -> (f64, f64) {
     for turn in 0..runs.iter().map(Vec::len).max().unwrap_or_default() {
         for data in runs.iter().filter_map(|run| run.get(turn)) {
             machine.event(Now::default(), &Event::parse(data).unwrap().unwrap());
+            // As the driver does it.
+            machine.tick(Now::default());
+            black_box(machine.next_tick());
             while let Some(effect) = machine.next_effect() {
                 black_box::<Effect>(effect);
             }

@@ -35,6 +35,8 @@ pub struct Machine {
     /// Events of sessions that belong to no instance, or not yet.
     strays: VecDeque<(Duration, Event<'static>)>,
     out: Outbox,
+    /// No run has something to do before, so that an event costs the same with few runs and with many.
+    due: Duration,
     is_closed: bool,
     counters: Counters,
 }
@@ -65,6 +67,7 @@ impl Machine {
             parents: VecDeque::new(),
             strays: VecDeque::new(),
             out: Outbox::default(),
+            due: Duration::MAX,
             is_closed: false,
             counters: Counters::default(),
         }
@@ -101,8 +104,9 @@ impl Machine {
             });
         }
         self.forget();
-        self.instances
-            .insert(id, Instance::new(id, spawn, now, &mut self.out));
+        let instance = Instance::new(id, spawn, now, &mut self.out);
+        self.due = self.due.min(instance.due(&self.limits));
+        self.instances.insert(id, instance);
         Ok(())
     }
 
@@ -113,6 +117,7 @@ impl Machine {
     pub fn kill(&mut self, now: Now, id: InstanceId) -> Option<Status> {
         let instance = self.instances.get_mut(&id)?;
         instance.intend(now, Intent::Kill, &mut self.out);
+        self.due = self.due.min(instance.due(&self.limits));
         Some(instance.status_word())
     }
 
@@ -122,6 +127,7 @@ impl Machine {
         for instance in self.instances.values_mut() {
             instance.intend(now, Intent::Shutdown, &mut self.out);
         }
+        self.due = self.due.min(now.clock);
     }
 
     /// The server is gone, and with it all runs. A later spawn may start another.
@@ -178,13 +184,11 @@ impl Machine {
             return;
         };
         let (limits, out) = (&self.limits, &mut self.out);
+        let mut found = Vec::new();
         match answer {
             Answer::Created { session, .. } => {
-                let name = session.clone().ok();
+                found.extend(session.clone());
                 instance.created(now, session, limits, out);
-                if let Some(name) = name {
-                    self.own(now, id, &name);
-                }
             }
             Answer::Prompted { taken, .. } => instance.prompted(now, taken, limits, out),
             Answer::Aborted { .. } => instance.aborted(now, out),
@@ -192,15 +196,13 @@ impl Machine {
                 ticket, snapshot, ..
             } => {
                 instance.observed(now, ticket, snapshot, limits, out);
-                let below: Vec<String> = instance
-                    .sessions()
-                    .filter(|session| !self.owners.contains_key(*session))
-                    .cloned()
-                    .collect();
-                for session in below {
-                    self.own(now, id, &session);
-                }
+                let is_new = |session: &&String| !self.owners.contains_key(*session);
+                found.extend(instance.sessions().filter(is_new).cloned());
             }
+        }
+        self.due = self.due.min(instance.due(limits));
+        for session in found {
+            self.own(now, id, &session);
         }
     }
 
@@ -213,16 +215,27 @@ impl Machine {
         {
             instance.look_soon(now, &mut self.out);
         }
+        self.due = self.due.min(now.clock);
     }
 
     /// Lets time pass.
     pub fn tick(&mut self, now: Now) {
-        for instance in self
-            .instances
-            .values_mut()
-            .filter(|instance| instance.occupies())
-        {
-            instance.tick(now, &self.limits, &mut self.out);
+        debug_assert!(
+            self.instances
+                .values()
+                .all(|instance| instance.due(&self.limits) >= self.due),
+            "a run that would be late"
+        );
+        if now.clock >= self.due {
+            self.due = Duration::MAX;
+            for instance in self
+                .instances
+                .values_mut()
+                .filter(|instance| instance.occupies())
+            {
+                instance.tick(now, &self.limits, &mut self.out);
+                self.due = self.due.min(instance.due(&self.limits));
+            }
         }
         while self
             .strays
@@ -237,16 +250,13 @@ impl Machine {
         }
     }
 
-    /// The clock at which [`Machine::tick`] has something to do.
+    /// The clock before which [`Machine::tick`] has nothing to do.
     #[must_use]
     pub fn next_tick(&self) -> Option<Duration> {
         if self.must_retire() {
             return Some(Duration::ZERO);
         }
-        self.instances
-            .values()
-            .filter_map(|instance| instance.due(&self.limits))
-            .min()
+        (self.due < Duration::MAX).then_some(self.due)
     }
 
     /// Takes the next thing to do.
@@ -309,6 +319,7 @@ impl Machine {
     fn deliver(&mut self, now: Now, owner: InstanceId, session: &str, event: &Event<'_>) {
         if let Some(instance) = self.instances.get_mut(&owner) {
             instance.event(now, session, event, &self.limits, &mut self.out);
+            self.due = self.due.min(instance.due(&self.limits));
         }
     }
 

@@ -24,10 +24,10 @@ impl Instance {
         }
     }
 
-    /// When the next [`Instance::tick`] has something to do.
-    pub(crate) fn due(&self, limits: &Limits) -> Option<Duration> {
+    /// When the next [`Instance::tick`] has something to do; the largest time if never.
+    pub(crate) fn due(&self, limits: &Limits) -> Duration {
         if !self.occupies() {
-            return None;
+            return Duration::MAX;
         }
         let deadline = (self.outcome.is_none() && self.intent.is_none()).then_some(self.deadline);
         let held = self
@@ -45,7 +45,7 @@ impl Instance {
             self.ending_due(limits),
             self.looks_due(limits),
         ];
-        dues.into_iter().flatten().min()
+        dues.into_iter().flatten().min().unwrap_or(Duration::MAX)
     }
 
     pub(crate) fn view(&self, now: Now, limits: &Limits) -> View {
