@@ -14,7 +14,7 @@ fn a_killed_server_fails_its_runs_and_the_next_spawn_works() {
     let Some(rig) = fresh("a_killed_server_fails_its_runs_and_the_next_spawn_works") else {
         return;
     };
-    let manager = Manager::start(&rig);
+    let manager = Manager::warm(&rig);
     let command = endless();
     let hanging = Script::new().then(Step::say("never").hanging(Hang::Stream));
     let busy = Script::new().then(bash(&command)).say("never");
@@ -55,7 +55,7 @@ fn a_killed_manager_leaves_nothing_running_and_its_records_are_read() {
     else {
         return;
     };
-    let manager = Manager::start(&rig);
+    let manager = Manager::warm(&rig);
     let command = endless();
     let step = Step {
         text: "as far as I got".to_owned(),
@@ -90,7 +90,7 @@ fn a_killed_manager_leaves_nothing_running_and_its_records_are_read() {
     );
     assert_eq!(manager.collect(&done)["result"], "the old answer");
     let all = manager.tool("status", &json!({})).unwrap();
-    assert_eq!(all["instances"].as_array().unwrap().len(), 2);
+    assert_eq!(all["instances"].as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn two_managers_leave_the_live_records_of_each_other_alone() {
     let Some(rig) = fresh("two_managers_leave_the_live_records_of_each_other_alone") else {
         return;
     };
-    let one = Manager::start(&rig);
+    let one = Manager::warm(&rig);
     let slow = Script::new().then(Step::say("mine").after_ms(8000));
     let id = one.spawn(&slow);
     one.until(&id, "a running run", |view| view["status"] == "running");

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,10 +61,26 @@ impl Manager {
         manager
     }
 
+    /// The same, with a server that has run an agent: the limits of a test are not for cold starts.
+    pub(crate) fn warm(rig: &Rig) -> Self {
+        let manager = Self::start(rig);
+        let _alone = start_alone();
+        let first = manager.spawn(&Script::new().say("warm"));
+        assert_eq!(manager.collect(&first)["result"], "warm");
+        manager
+    }
+
     /// Opens one more directory.
     pub(crate) fn open(&self, directory: &Path, options: &Value) {
         // Two busy cores: only the tests of patience test it.
-        let params = json!({"directory": directory, "options": options, "program": self.opencode, "readyMs": 120_000});
+        let patience = 120_000;
+        let params = json!({
+            "directory": directory,
+            "options": options,
+            "program": self.opencode,
+            "readyMs": patience,
+            "admissionMs": patience,
+        });
         assert_eq!(self.ask("open", params)["result"]["notes"], json!([]));
     }
 
@@ -147,7 +163,7 @@ impl Manager {
 
     pub(crate) fn ask(&self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
-        self.answer(id, Duration::from_secs(120)).unwrap()
+        self.answer(id, Duration::from_secs(300)).unwrap()
     }
 
     pub(crate) fn send(&self, method: &str, params: Value) -> u64 {
@@ -183,10 +199,7 @@ pub(crate) fn warm(test: &str) -> Option<&'static Warm> {
     let opencode = Client::Opencode.find(test)?;
     let start = || {
         let rig = rig(opencode, Sandbox::until_exit().unwrap());
-        let manager = Manager::start(&rig);
-        // Deadlines count from the spawn: no test of one is to wait for the server, too.
-        let first = manager.spawn(&Script::new().say("warm"));
-        assert_eq!(manager.collect(&first)["result"], "warm");
+        let manager = Manager::warm(&rig);
         let slots = RwLock::new(());
         Some(Warm {
             rig,
@@ -195,6 +208,12 @@ pub(crate) fn warm(test: &str) -> Option<&'static Warm> {
         })
     };
     WARM.get_or_init(start).as_ref()
+}
+
+/// Held while an opencode starts: several at once take longer than each is waited for.
+pub(crate) fn start_alone() -> MutexGuard<'static, ()> {
+    static GATE: Mutex<()> = Mutex::new(());
+    GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A sandbox of its own, for a test that kills things.

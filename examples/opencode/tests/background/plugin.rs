@@ -1,5 +1,6 @@
 //! The four tools inside a running opencode.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -8,28 +9,65 @@ use bizar_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::manager::{below, endless, fresh, rig, servers, within};
+use crate::manager::{below, endless, fresh, rig, servers, start_alone, within};
 use crate::rig::{Rig, bash, eventually, result};
 
-struct Host {
-    rig: Rig,
-    server: Opencode,
+pub(crate) struct Host {
+    pub(crate) rig: Rig,
+    pub(crate) server: Opencode,
 }
 
 /// One warm opencode with an agent that may start others.
 fn host(test: &str) -> Option<&'static Host> {
     static HOST: OnceLock<Option<Host>> = OnceLock::new();
     let opencode = Client::Opencode.find(test)?;
-    let start = || {
+    HOST.get_or_init(|| Some(Host::start(opencode))).as_ref()
+}
+
+impl Host {
+    pub(crate) fn start(opencode: PathBuf) -> Self {
         let rig = rig(opencode, Sandbox::until_exit().unwrap());
-        let server = rig.serve(&[]);
-        Some(Host { rig, server })
+        let server = serve(&rig, &[]);
+        warm_up(&server, "odin");
+        Self { rig, server }
+    }
+}
+
+pub(crate) fn serve(rig: &Rig, env: &[(&str, &str)]) -> Opencode {
+    let _alone = start_alone();
+    rig.serve(env)
+}
+
+/// Runs one agent. On a machine that does a lot else, a cold start may take longer than is waited for, so it may be tried again.
+pub(crate) fn warm_up(server: &Opencode, agent: &str) {
+    let _alone = start_alone();
+    let session = server.session().unwrap();
+    let prompt = Script::new().say("warm").prompt("go ");
+    let args = json!({"agent": "general", "prompt": prompt});
+    let attempt = || {
+        let run = tool(
+            server,
+            &session,
+            agent,
+            "bizar_spawn_background",
+            args.clone(),
+        );
+        let id = json!({"instanceId": run.unwrap()["instanceId"]});
+        tool(server, &session, agent, "bizar_collect", id).unwrap()
     };
-    HOST.get_or_init(start).as_ref()
+    let mut failed = Vec::new();
+    while failed.len() < 3 {
+        let run = attempt();
+        if run["status"] == "done" {
+            return;
+        }
+        failed.push(run);
+    }
+    unreachable!("no agent comes to its end: {failed:?}");
 }
 
 /// Lets an agent play a script in a session, and gives the calls that it made.
-fn play(server: &Opencode, session: &str, agent: &str, script: &Script) -> Vec<Value> {
+pub(crate) fn play(server: &Opencode, session: &str, agent: &str, script: &Script) -> Vec<Value> {
     let before = server.calls(session).unwrap().len();
     let text = script.prompt("go ");
     let body = json!({"agent": agent, "parts": [{"type": "text", "text": text}]});
@@ -38,7 +76,7 @@ fn play(server: &Opencode, session: &str, agent: &str, script: &Script) -> Vec<V
 }
 
 /// One call of a tool by an agent.
-fn tool(
+pub(crate) fn tool(
     server: &Opencode,
     session: &str,
     agent: &str,
@@ -264,7 +302,8 @@ fn a_killed_opencode_leaves_nothing_running() {
     let Some(rig) = fresh("a_killed_opencode_leaves_nothing_running") else {
         return;
     };
-    let server = rig.serve(&[]);
+    let server = serve(&rig, &[]);
+    warm_up(&server, "odin");
     let (session, command) = (server.session().unwrap(), endless());
     let script = Script::new().then(bash(&command)).say("never");
     let args = json!({"agent": "general", "prompt": script.prompt("go ")});

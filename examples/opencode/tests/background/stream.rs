@@ -32,7 +32,9 @@ fn twenty_cuts_of_the_stream_lose_no_end_no_call_and_no_text() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let agents = Agents::new(Opencode::new(options), Limits::default(), None);
+        let mut limits = Limits::default();
+        limits.timing.admission = Duration::from_secs(120);
+        let agents = Agents::new(Opencode::new(options), limits, None);
         agents.start().await.unwrap();
         let runs: Vec<_> = (0..3).map(script).collect();
         let mut ids = Vec::new();
