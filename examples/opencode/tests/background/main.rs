@@ -1,7 +1,8 @@
 //! Background agents on the real opencode.
 //!
 //! `runs`, `tools` and `soak` drive one warm `bizar-opencode background`, as the plugin would; `failures` kill what they have
-//! started themselves; `plugin` is the tools inside a running opencode; `stream` is the driver behind a relay that cuts.
+//! started themselves; `plugin` and `settings` are the tools inside a running opencode, as they come and as they can be set;
+//! `stream` is the driver behind a relay that cuts.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -15,6 +16,7 @@ mod plugin;
 #[path = "../it/rig.rs"]
 mod rig;
 mod runs;
+mod settings;
 mod soak;
 mod stream;
 mod tools;
