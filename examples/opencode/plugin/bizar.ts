@@ -9,6 +9,7 @@ import { delimiter, isAbsolute, join, relative, sep } from "node:path"
 
 type Json = Record<string, any>
 const PROTOCOL = 1
+const PATIENCE = 250 // ms, until the program has said what the options say
 const MOST = 300_000 // characters of JSON that travel whole: a line stays under 1 MiB
 const UNGUARDED = "tool calls go on unguarded"
 const BUILT_IN = ["build", "plan", "general", "explore"] // agents that are there without being configured
@@ -38,9 +39,9 @@ class Sidecar {
     this.child = undefined
   }
 
-  /** Asks before anything is awaited: parallel calls are counted in their order. Only verdicts have a time limit. */
+  /** Asks before anything is awaited: parallel calls are counted in their order. A patience of 0 has no end. */
   async ask(method: string, params: Json, abort?: AbortSignal) {
-    const patience = this.directories.get(params.directory)?.verdictTimeoutMs
+    const patience = this.directories.get(params.directory)?.verdictTimeoutMs ?? PATIENCE
     if (patience && Date.now() < this.resume) return void this.send(method, params)
     return new Promise<Json | undefined>((done) => {
       const id = this.send(method, params, done)
@@ -161,7 +162,7 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
 
   const params = { directory, worktree, defaults: stamp.options, options }
   const guard: Sidecar = (shared.guard ??= new Sidecar(program, "guard", UNGUARDED))
-  guard.open({ params, log, verdictTimeoutMs: 250 })
+  guard.open({ params, log })
   const ask = (method: string, session: string, params: Json) => guard.ask(method, { directory, session, ...params })
   const tell = (method: string, session: string, params: Json = {}) => void guard.send(method, { directory, session, ...params })
   const quiet = new Set<string>() // sessions whose next request needs no text
@@ -170,8 +171,9 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
   const tool: Json = {}
   const background = async () => {
     const version = (await (client as any)._client.get({ url: "/global/health" }).catch(() => undefined))?.data?.version
+    const own = { ...params, program: process.execPath, version }
     const sidecar: Sidecar = (shared.background ??= new Sidecar(program, "background", "background agents have ended"))
-    if (!sidecar.directories.has(directory)) sidecar.open({ params: { ...params, program: process.execPath, version }, log })
+    if (!sidecar.directories.has(directory)) sidecar.open({ params: own, log, verdictTimeoutMs: 0 })
     return sidecar
   }
   const use = (name: string) => async (args: Json, { agent, sessionID, abort }: Json) => {

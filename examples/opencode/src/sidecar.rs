@@ -1,4 +1,18 @@
 //! The mode `guard`: newline-delimited JSON-RPC 2.0 on standard input and output, one line at a time, in order.
+//!
+//! | method | parameters besides `directory` and `session` | answer, if one is asked for |
+//! |---|---|---|
+//! | `hello` | `protocol`, `version` (neither of the above) | `protocol`, `version`; the end of the program if it speaks another protocol |
+//! | `open`, `close` | `worktree`, `defaults`, `options` (no session) | `verdictTimeoutMs` |
+//! | `user` | `agent` | |
+//! | `compacting` | | |
+//! | `request` | `system`, the beginning of the system text | `text` for the model; `due`, whether the next request may need one |
+//! | `pending` | `call`, `message` | |
+//! | `before` | `call`, `tool`, `args` or `cut`; `message` if there was no `pending` | `verdict`, `due`, `log`; `text` if the call is refused, `halt` |
+//! | `after` | `call`, `output`, `metadata` | |
+//! | `failed` | `call`, `message`, `error` | |
+//! | `idle`, `deleted` | | |
+//! | `sweep` | `ids` of all sessions that are known, or `null` (no session) | |
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Write};
