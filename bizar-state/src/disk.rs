@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 use crate::lock::Slot;
 use crate::{Error, Operation, Reason};
 
@@ -72,9 +74,23 @@ pub(crate) fn replace(
     file.write_all(bytes)
         .map_err(Error::io(Operation::Write, file.path()))?;
     sync(file.as_file()).map_err(Error::io(Operation::Sync, file.path()))?;
-    file.persist(path)
-        .map_err(|error| Error::io(Operation::Replace, path)(error.error))?;
-    Ok(())
+    put_in_place(file, path).map_err(Error::io(Operation::Replace, path))
+}
+
+/// Gives a temporary file the name `path`, and removes what had it.
+fn put_in_place(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    // A file that is renamed over another is written to the disk there and then by ext4, which takes longer than all the
+    // rest. An exchange of the two names is as indivisible, and whoever wants the file on the disk has synced it.
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, file.path(), CWD, path, RenameFlags::EXCHANGE).is_ok() {
+            // Dropped, which removes what has the temporary name now.
+            return Ok(());
+        }
+    }
+    // There is nothing to exchange with, or the file system knows no exchange.
+    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// Moves what is at `path` to a name that nothing had before.
