@@ -21,7 +21,11 @@ pub(crate) fn decode<D: Document>(bytes: &[u8]) -> Result<(D, Members), Reason> 
     }
     let mut markers = Markers::default();
     let mut unknown = Members::new();
-    let mut json = serde_json::Deserializer::from_slice(bytes);
+    // All bytes at once, which is cheaper than string by string. What follows is no document: it is asked where the error is.
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(markers_of(bytes).err().unwrap_or(Reason::Foreign));
+    };
+    let mut json = serde_json::Deserializer::from_str(text);
     let document = D::deserialize(Envelope {
         json: &mut json,
         markers: &mut markers,
