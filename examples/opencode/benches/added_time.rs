@@ -21,7 +21,7 @@ use serde_json::json;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bizar-opencode");
 const ROUNDS: usize = 5;
 const CALLS: usize = 30;
-const STARTS: usize = 2;
+const STARTS: usize = 5;
 
 /// An opencode, its model, and what is measured of it.
 struct Subject {
