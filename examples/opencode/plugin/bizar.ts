@@ -8,7 +8,7 @@ import { accessSync, constants, readFileSync, realpathSync, statSync } from "nod
 import { delimiter, isAbsolute, join, relative, sep } from "node:path"
 
 type Json = Record<string, any>
-const PROTOCOL = 1
+const PROTOCOL = 2
 const PATIENCE = 250 // ms, until the program has said what the options say
 const MOST = 300_000 // characters of JSON that travel whole: a line stays under 1 MiB
 const UNGUARDED = "tool calls go on unguarded"
@@ -76,9 +76,9 @@ class Sidecar {
     const child = spawn(this.program, [this.mode], { stdio: ["pipe", "pipe", "ignore"], windowsHide: true, detached })
     this.child = child
     const gone = (why: string) => {
-      if (this.child !== child) return
+      if (this.child && this.child !== child) return // another one runs by now
+      if (this.child) this.fail(why, 3)
       this.child = undefined
-      this.fail(why, 3)
       this.waiting.forEach((done) => done())
       this.waiting.clear()
     }
@@ -98,7 +98,12 @@ class Sidecar {
       }
       if (text.length > (detached ? 50 : 4) * MOST) child.kill("SIGKILL")
     })
-    this.send("hello", { protocol: PROTOCOL, version: stamp.version }) // a program that speaks another one ends
+    this.send("hello", { protocol: PROTOCOL, version: stamp.version }, (answer) => {
+      if (!answer || answer.protocol === PROTOCOL) return
+      this.fail(`it speaks protocol ${answer.protocol}, this plugin ${PROTOCOL}: run "bizar-opencode install"`, 3)
+      this.resume = Infinity
+      child.stdin?.end()
+    })
     this.directories.forEach(this.announce)
   }
 
@@ -106,7 +111,7 @@ class Sidecar {
   private fail(why: string, weight = 1) {
     this.failures = Math.max(this.failures + 1, weight)
     if (this.failures < 3) return
-    this.resume = Date.now() + Math.min(1000 * 2 ** (this.failures - 3), 60_000)
+    this.resume = Math.max(this.resume, Date.now() + Math.min(1000 * 2 ** (this.failures - 3), 60_000))
     const text = `${this.lack}: ${this.program}: ${why}; "bizar-opencode doctor" may know more`
     if (!this.told) this.directories.forEach(({ log }) => log("error", text))
     this.told = true
@@ -139,7 +144,8 @@ function cut(value: any) {
 function settings(options: Json): Json {
   let file: Json = {}
   try {
-    const path = join(process.env.HOME || process.env.USERPROFILE || sep, ".config/bizarharness/options.json")
+    const home = [process.env.HOME, process.env.USERPROFILE].find((home) => home && isAbsolute(home))
+    const path = join(home!, ".config/bizarharness/options.json")
     if (statSync(path).isFile()) file = JSON.parse(readFileSync(path, "utf8"))
   } catch {}
   return { ...stamp.options, ...file, ...file?.hosts?.opencode, ...options }
@@ -233,6 +239,7 @@ export const Bizar: Plugin = async ({ client, directory, worktree }, options = {
     },
     event: async ({ event: { type, properties } }: Json) => {
       if (type === "session.idle" || type === "session.deleted") tell(type.slice(8), properties.sessionID)
+      if (type === "session.deleted") quiet.delete(properties.sessionID)
       if (type !== "message.part.updated" || properties.part.type !== "tool") return
       const { sessionID, callID: call, messageID: message, state } = properties.part
       if (state.status === "pending") tell("pending", sessionID, { call, message })

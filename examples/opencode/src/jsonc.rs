@@ -23,7 +23,7 @@ fn plain(text: &str) -> String {
                 continue;
             }
             '/' if rest.starts_with("/*") => {
-                rest = blank(&mut out, rest, rest.find("*/").map(|end| end + 2));
+                rest = blank(&mut out, rest, closed(rest));
                 continue;
             }
             '}' | ']' => {
@@ -40,6 +40,12 @@ fn plain(text: &str) -> String {
         rest = after;
     }
     out
+}
+
+/// Where the block comment that begins here ends: not in its first two letters.
+fn closed(text: &str) -> Option<usize> {
+    let inside = text.get(2..)?;
+    inside.find("*/").map(|end| end + 4)
 }
 
 /// Writes a comment that ends there as blanks, and gives what follows it.
@@ -80,6 +86,7 @@ mod tests {
         assert_eq!(parse(text).unwrap(), value);
         assert!(parse("{\"a\": \"open").is_err());
         assert!(parse("/* open").is_err());
+        assert_eq!(parse("/*/ [1 */ [2]").unwrap(), json!([2]));
     }
 
     #[test]

@@ -72,11 +72,9 @@ fn main() -> ExitCode {
         Command::Guard => {
             let environment = Environment::from_pairs(env::vars_os());
             let mut sidecar = Sidecar::new(places.home.clone(), environment);
-            return match sidecar.serve(io::stdin().lock(), out) {
-                Err(error) if error.kind() == io::ErrorKind::Unsupported => ExitCode::FAILURE,
-                // Any other error is the end of the pipe: opencode is gone.
-                _ => ExitCode::SUCCESS,
-            };
+            // An error is the end of the pipe: opencode is gone.
+            sidecar.serve(io::stdin().lock(), out).ok();
+            return ExitCode::SUCCESS;
         }
         Command::Background => {
             let environment = Environment::from_pairs(env::vars_os());

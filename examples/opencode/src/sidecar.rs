@@ -2,7 +2,7 @@
 //!
 //! | method | parameters besides `directory` and `session` | answer, if one is asked for |
 //! |---|---|---|
-//! | `hello` | `protocol`, `version` (neither of the above) | `protocol`, `version`; the end of the program if it speaks another protocol |
+//! | `hello` | `protocol`, `version` (neither of the above) | `protocol`, `version`; a plugin that speaks another one says so and goes without |
 //! | `open`, `close` | `worktree`, `defaults`, `options` (no session) | `verdictTimeoutMs` |
 //! | `user` | `agent` | |
 //! | `compacting` | | |
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use crate::session::Session;
 
 /// Changed when an older plugin file could not talk to this program.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// The longest line that is read.
 const MOST: u64 = 1 << 20;
@@ -64,7 +64,6 @@ struct Line<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Params<'a> {
-    protocol: Option<u32>,
     directory: String,
     worktree: String,
     #[serde(borrow)]
@@ -99,9 +98,14 @@ struct Metadata {
     exit: Option<Option<i64>>,
 }
 
-/// Tells an absent member from `null`.
+/// Tells an absent member from `null`. A tool of somebody else's may call anything an exit: what is no number is absent.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<i64>>, D::Error> {
-    Deserialize::deserialize(from).map(Some)
+    let exit = Value::deserialize(from)?;
+    Ok(if exit.is_null() {
+        Some(None)
+    } else {
+        exit.as_i64().map(Some)
+    })
 }
 
 impl Sidecar {
@@ -117,8 +121,7 @@ impl Sidecar {
     ///
     /// # Errors
     ///
-    /// When the input cannot be read or the output not be written: the host is gone. [`io::ErrorKind::Unsupported`]
-    /// when the plugin speaks another protocol.
+    /// When the input cannot be read or the output not be written: the host is gone.
     pub(crate) fn serve(
         &mut self,
         mut input: impl BufRead,
@@ -126,7 +129,7 @@ impl Sidecar {
     ) -> io::Result<()> {
         let mut line = Vec::new();
         while read_line(&mut input, &mut line, MOST)? {
-            if let Some(answer) = self.answer(&line)? {
+            if let Some(answer) = self.answer(&line) {
                 output.write_all(format!("{answer}\n").as_bytes())?;
                 output.flush()?;
             }
@@ -135,28 +138,21 @@ impl Sidecar {
     }
 
     /// The answer to one line; notifications have none.
-    fn answer(&mut self, line: &[u8]) -> io::Result<Option<Value>> {
+    fn answer(&mut self, line: &[u8]) -> Option<Value> {
         let Ok(Line { id, method, params }) = serde_json::from_slice(line) else {
-            return Ok(Some(error(
-                Value::Null,
-                -32_700,
-                "not a message of one line",
-            )));
+            return Some(error(Value::Null, -32_700, "not a message of one line"));
         };
         let params = params.map_or(Ok(Params::default()), |params| {
             serde_json::from_str(params.get())
         });
         let Ok(params) = params else {
-            return Ok(id.map(|id| error(id, -32_602, "parameters of a wrong type")));
+            return id.map(|id| error(id, -32_602, "parameters of a wrong type"));
         };
-        if method == "hello" && params.protocol.is_some_and(|theirs| theirs != PROTOCOL) {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
         let result = self.call(method, &params);
-        Ok(id.map(|id| match result {
+        id.map(|id| match result {
             Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             None => error(id, -32_601, "no such method, or its directory is not open"),
-        }))
+        })
     }
 
     fn call(&mut self, method: &str, params: &Params<'_>) -> Option<Value> {

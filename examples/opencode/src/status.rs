@@ -114,8 +114,15 @@ fn configs(places: &Places) -> (Vec<(PathBuf, Value)>, Vec<String>) {
     let (mut configs, mut faults) = (Vec::new(), Vec::new());
     for path in files.filter(|path| path.is_file()) {
         let text = fs::read_to_string(&path).map_err(|error| error.to_string());
+        // opencode takes an empty file for none, and puts something in the place of `{env:…}` before it reads JSON.
+        let is_other = |text: &String| {
+            let has = |words| text.contains(words);
+            text.trim().is_empty() || has("{env:") || has("{file:")
+        };
+        let is_other = text.as_ref().is_ok_and(is_other);
         match text.and_then(|text| jsonc::parse(&text).map_err(|error| error.to_string())) {
             Ok(config) => configs.push((path, config)),
+            Err(_) if is_other => {}
             Err(error) => faults.push(format!("{}: {error}", path.display())),
         }
     }

@@ -175,16 +175,16 @@ fn a_program_that_is_missing_wrong_or_mad_harms_no_run() {
     // The program is sane, and does not speak what the plugin does.
     assert!(rig.bizar(&["install", "--force"]).status.success());
     let text = fs::read_to_string(rig.plugin()).unwrap();
-    assert!(text.contains("const PROTOCOL = 1\n"));
-    let text = text.replace("const PROTOCOL = 1\n", "const PROTOCOL = 99\n");
+    assert!(text.contains("const PROTOCOL = 2\n"));
+    let text = text.replace("const PROTOCOL = 2\n", "const PROTOCOL = 99\n");
     fs::write(rig.plugin(), text).unwrap();
     fs::remove_dir_all(rig.sandbox.home().join(".local/share/opencode/log")).ok();
     let server = rig.serve(&[]);
     assert!(run(&rig, &server, &two).ended_with("the end"));
-    eventually("the end of the program", || {
+    eventually("a message", || {
         rig.said()
             .iter()
-            .any(|line| line.contains("it ended with 1"))
+            .any(|line| line.contains("it speaks protocol 2, this plugin 99"))
     });
     assert_eq!(unguarded(&rig), 1);
     assert!(rig.bizar(&["install", "--force"]).status.success());
