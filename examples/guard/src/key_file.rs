@@ -27,6 +27,10 @@ pub(crate) fn read_or_make(file: &CheckedPath) -> Result<[u8; 32], String> {
 }
 
 fn read(path: &Path) -> io::Result<[u8; 32]> {
+    // A pipe waits for somebody who writes.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(33).read_to_end(&mut bytes)?;
     bytes

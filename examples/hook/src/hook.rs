@@ -34,11 +34,11 @@ impl Hook {
         // Some hosts show standard error to the model.
         panic::set_hook(Box::new(|_| {}));
         let host = Arc::new(Host::default());
-        let document = read_document(self.harness, &host);
-        if !document.is_complete() {
-            // It came to its end.
-            return host.answer(self.nothing(), || {});
-        }
+        let document = caught(|| read_document(self.harness, &host));
+        let Some(document) = document.ok().filter(Scanner::is_complete) else {
+            // It came to its end, or to ours.
+            return host.answer(self.nothing(), || drain(&host));
+        };
         let answer = match patience::watch(&host, self.late(&host)) {
             Ok(()) => caught(|| self.answer(document)),
             Err(_) => Err("no thread"),

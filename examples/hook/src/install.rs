@@ -94,11 +94,11 @@ impl Order {
 
     /// Without a place for sessions no call would be judged.
     fn need_state(&self) -> io::Result<()> {
-        let guard = Guard::new(settings::setup(self.harness));
-        if guard.options().state_dir.is_some() {
+        let mut setup = settings::setup(self.harness);
+        if setup.options_mut().state_dir.is_some() {
             return Ok(());
         }
-        let why = guard.notes().join("; ");
+        let why = Guard::new(setup).notes().join("; ");
         let text =
             format!("there is no place to keep sessions in, so nothing would be judged: {why}");
         Err(io::Error::other(text))

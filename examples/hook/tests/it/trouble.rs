@@ -244,6 +244,28 @@ fn options_that_never_end() {
     );
 }
 
+#[cfg(unix)]
+fn make_pipe(path: &std::path::Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
+
+/// The key is looked for before the session is, for a long result even while it is read.
+#[cfg(unix)]
+#[test]
+fn a_key_that_never_ends() {
+    let rig = Rig::new();
+    let pipe = rig.home().join("key");
+    make_pipe(&pipe);
+    rig.options(&json!({"fingerprintKeyFile": pipe}));
+    let host = Host {
+        rig: &rig,
+        name: "cursor",
+    };
+    host.make(&Call::new("c1", "ls"), &"x".repeat(5 << 20));
+    assert!(!rig.cache().join("bizar-hook.skipped").exists());
+}
+
 /// Something that nobody foresaw never ends; the host still writes meanwhile.
 #[cfg(unix)]
 #[test]
@@ -254,11 +276,12 @@ fn what_takes_too_long_is_not_waited_for() {
         name: "cursor",
     };
     host.make(&Call::new("c1", "ls"), "x");
-    // The file of the key is waited for, as long as somebody might write it.
-    let pipe = rig.home().join("key");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.unwrap().success());
-    rig.options(&json!({"fingerprintKeyFile": pipe}));
+    // A pipe in the place of a lock is waited for, as long as nobody reads it.
+    for slot in 0..16 {
+        let lock = rig.cache().join(format!(".lock-{slot:x}"));
+        fs::remove_file(&lock).ok();
+        make_pipe(&lock);
+    }
     let mut document = json!({"hook_event_name": "preToolUse", "conversation_id": "s1", "tool_name": "Shell", "tool_input": {}})
         .to_string();
     document.push_str(&" ".repeat(1 << 20));
