@@ -47,7 +47,7 @@ impl Listed {
     }
 
     fn from_ps(which: &[&str]) -> Vec<Self> {
-        let columns = ["-o", "pid=,ppid=,stat=", "-o", "lstart="];
+        let columns = ["-o", "pid=", "-o", "ppid=", "-o", "stat=", "-o", "lstart="];
         let Some((ps, text)) = ps(&[which, &columns].concat()) else {
             return Vec::new();
         };
