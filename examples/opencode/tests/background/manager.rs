@@ -55,8 +55,8 @@ impl Manager {
             opencode: rig.opencode.display().to_string(),
             directory: rig.sandbox.project().display().to_string(),
         };
-        let hello = manager.ask("hello", json!({"protocol": 1, "version": ""}));
-        assert_eq!(hello["result"]["protocol"], 1);
+        let hello = manager.ask("hello", json!({"protocol": 2, "version": ""}));
+        assert_eq!(hello["result"]["protocol"], 2);
         manager.open(&rig.sandbox.project(), &json!({}));
         manager
     }
