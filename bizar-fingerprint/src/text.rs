@@ -198,7 +198,7 @@ impl<'t, R: Rules> Parser<'t, '_, '_, R> {
         Ok(())
     }
 
-    /// Reads `\uXXXX`.
+    /// Reads a `\u` with its four hex digits.
     fn code_unit(&mut self) -> Result<u16, Error> {
         let mut unit = 0;
         for at in self.at + 2..self.at + 6 {

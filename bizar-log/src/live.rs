@@ -218,22 +218,18 @@ pub(crate) fn identity(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// The number of names of `file`, without its times: after somebody asked for these, Linux has to give the next write
+/// The number of names of `file`, where it can be without its times: after somebody asked for these, Linux has to give the next write
 /// a time of its own, which makes a line three times as dear.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn links(file: &File) -> io::Result<u64> {
-    use rustix::fs::{AtFlags, StatxFlags, statx};
-    match statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
-        Ok(found) => Ok(found.stx_nlink.into()),
-        // Linux before 4.11, or a sandbox.
-        Err(_) => file
-            .metadata()
-            .map(|found| std::os::unix::fs::MetadataExt::nlink(&found)),
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{AtFlags, StatxFlags, statx};
+        // Linux before 4.11 and some sandboxes do not have it.
+        if let Ok(found) = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
+            return Ok(found.stx_nlink.into());
+        }
     }
-}
-
-#[cfg(all(unix, not(target_os = "linux")))]
-fn links(file: &File) -> io::Result<u64> {
     file.metadata()
         .map(|found| std::os::unix::fs::MetadataExt::nlink(&found))
 }

@@ -59,6 +59,7 @@ fn paths_outside_are_hashed() {
     }
 }
 
+/// The work tree is the report's, made up there.
 #[test]
 fn path_01_climbing_out_is_outside() {
     assert_eq!(

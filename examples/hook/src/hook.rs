@@ -35,12 +35,15 @@ impl Hook {
         panic::set_hook(Box::new(|_| {}));
         let host = Arc::new(Host::default());
         let document = caught(|| read_document(self.harness, &host));
-        let Some(document) = document.ok().filter(Scanner::is_complete) else {
-            // It came to its end, or to ours.
-            return host.answer(self.nothing(), || drain(&host));
-        };
+        if document
+            .as_ref()
+            .is_ok_and(|document| !document.is_complete())
+        {
+            // It came to its end.
+            return host.answer(self.nothing(), || {});
+        }
         let answer = match patience::watch(&host, self.late(&host)) {
-            Ok(()) => caught(|| self.answer(document)),
+            Ok(()) => document.and_then(|document| caught(|| self.answer(document))),
             Err(_) => Err("no thread"),
         };
         let answer = answer.unwrap_or_else(|trouble| {

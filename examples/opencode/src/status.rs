@@ -113,20 +113,25 @@ fn configs(places: &Places) -> (Vec<(PathBuf, Value)>, Vec<String>) {
         .flat_map(|folder| ["opencode.jsonc", "opencode.json"].map(|name| folder.join(name)));
     let (mut configs, mut faults) = (Vec::new(), Vec::new());
     for path in files.filter(|path| path.is_file()) {
-        let text = fs::read_to_string(&path).map_err(|error| error.to_string());
-        // opencode takes an empty file for none, and puts something in the place of `{env:…}` before it reads JSON.
-        let is_other = |text: &String| {
-            let has = |words| text.contains(words);
-            text.trim().is_empty() || has("{env:") || has("{file:")
+        let fault = match fs::read_to_string(&path) {
+            Err(error) => error.to_string(),
+            Ok(text) => match jsonc::parse(&text) {
+                Ok(config) => {
+                    configs.push((path, config));
+                    continue;
+                }
+                Err(_) if is_read_otherwise(&text) => continue,
+                Err(error) => error.to_string(),
+            },
         };
-        let is_other = text.as_ref().is_ok_and(is_other);
-        match text.and_then(|text| jsonc::parse(&text).map_err(|error| error.to_string())) {
-            Ok(config) => configs.push((path, config)),
-            Err(_) if is_other => {}
-            Err(error) => faults.push(format!("{}: {error}", path.display())),
-        }
+        faults.push(format!("{}: {fault}", path.display()));
     }
     (configs, faults)
+}
+
+/// opencode takes an empty file for none, and puts something in the place of `{env:…}` before it reads JSON.
+fn is_read_otherwise(text: &str) -> bool {
+    text.trim().is_empty() || text.contains("{env:") || text.contains("{file:")
 }
 
 /// The options that a configuration hands over to the plugin.

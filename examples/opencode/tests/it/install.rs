@@ -252,6 +252,11 @@ fn a_configuration_that_cannot_be_read_is_named_with_the_place_of_the_mistake() 
         said.contains(place) && said.contains("6 (options of the host)"),
         "{said}"
     );
+    // What opencode makes JSON of, or takes for none, is no mistake.
+    for text in ["{\"provider\": {env:PROVIDER}}", " \n"] {
+        fs::write(&bad, text).unwrap();
+        assert!(!home.done(&["doctor"]).contains("configuration"), "{text}");
+    }
 }
 
 #[test]

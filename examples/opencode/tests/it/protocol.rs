@@ -165,6 +165,11 @@ fn outcomes_are_read_from_what_opencode_says() {
         ("after", json!({"output": "fine", "metadata": {}}), "ok"),
         (
             "after",
+            json!({"output": "fine", "metadata": {"exit": "by the stairs"}}),
+            "ok",
+        ),
+        (
+            "after",
             json!({"output": "bad", "metadata": {"exit": 2}}),
             "error",
         ),
